@@ -57,10 +57,11 @@ std::string WhyNotOf(const Metric& metric, const Leave& leave, const RunFacts& r
     return " was not recorded from its start to its end: what was in use before is not "
            "known";
   }
-  if (metric.of_memory() && run.steps_sampled) {
-    return ": its steps were sampled to hold the overhead budget, and what was in use "
-           "in "
-           "the others is not known (--sample-steps=false records all)";
+  if (metric.of_memory() && run.steps_sampled &&
+      !compare::IsRecordedInAllSteps(metric.part)) {
+    return ": its steps were sampled to hold the overhead budget, and what tensors "
+           "took "
+           "in the others is not known (--sample-steps=false records all)";
   }
   if (run.processes_left_out > 0) {
     return absl::StrCat(" has more than ", compare::kMostProcesses,

@@ -130,16 +130,29 @@ bool RecordedWhole(Comparison* out) {
   bool whole = true;
   for (const auto* side : {&out->a, &out->b}) {
     for (const RunFacts& run : *side) {
-      if (run.recorded_whole && !run.steps_sampled) continue;
+      if (run.recorded_whole) continue;
       whole = false;
-      out->warnings.push_back(absl::StrCat(
-          "memory cannot be told: ", run.steps_sampled ? "steps of " : "",
-          NameOf(run.job),
-          run.steps_sampled ? " were sampled (--sample-steps=false records all)"
-                            : " was not recorded from its start to its end"));
+      out->warnings.push_back(
+          absl::StrCat("memory cannot be told: ", NameOf(run.job),
+                       " was not recorded from its start to its end"));
     }
   }
   return whole;
+}
+
+// Calls for device memory are recorded in every step, tensors are not.
+void LeaveOutTensorsOfSampled(Comparison* out) {
+  for (const auto* side : {&out->a, &out->b}) {
+    for (const RunFacts& run : *side) {
+      if (!run.steps_sampled) continue;
+      std::erase_if(out->memory, [](const MemoryChange& row) {
+        return !IsRecordedInAllSteps(row.allocator);
+      });
+      out->warnings.push_back(
+          absl::StrCat("memory of tensors cannot be told: steps of ", NameOf(run.job),
+                       " were sampled, ", "--sample-steps=false records all"));
+    }
+  }
 }
 
 bool HaveSteps(const Runs& runs) {
@@ -206,6 +219,7 @@ Comparison Compare(const Runs& a, const Runs& b, const Question& question) {
   out.a = FactsOf(a, out.traced_steps);
   out.b = FactsOf(b, out.traced_steps);
   if (RecordedWhole(&out)) out.memory = CompareMemory(a, b);
+  LeaveOutTensorsOfSampled(&out);
   if (!HaveSteps(a) || !HaveSteps(b)) return out;
   WarnOfSteps(a, b, question, &out);
   if (timed) {

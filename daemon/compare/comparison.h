@@ -56,7 +56,7 @@ struct RunFacts {
   std::vector<std::string> allocators;  // of whose memory something is known
   // From its start to its end. False: what was in use before nobody knows.
   bool recorded_whole = true;  // from its start to its end
-  bool steps_sampled = false;
+  bool steps_sampled = false;  // to hold the overhead budget
 };
 
 struct Comparison {

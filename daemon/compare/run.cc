@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/words/format.h"
 
@@ -74,6 +75,10 @@ std::string NameOf(const v1::Job& job) {
   return job.name().empty()
              ? absl::StrCat("job ", ShortId(job.id()))
              : absl::StrCat(Shortened(job.name(), 60), " (", ShortId(job.id()), ")");
+}
+
+bool IsRecordedInAllSteps(absl::string_view allocator) {
+  return !absl::StartsWith(allocator, "torch_");
 }
 
 }  // namespace lull::compare

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "daemon/compare/line_text.h"
 #include "query.pb.h"
 
@@ -79,5 +80,9 @@ LineTexts LinesOf(const Run& run);
 
 // "resnet (3f9a1c20)"
 std::string NameOf(const v1::Job& job);
+
+// What hooks record also in steps in which they rest, to hold the overhead budget
+// (preload/steps/control_step.h): calls for device memory. Of tensors nothing is known.
+bool IsRecordedInAllSteps(absl::string_view allocator);
 
 }  // namespace lull::compare

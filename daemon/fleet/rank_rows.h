@@ -15,7 +15,7 @@ struct RankRow : RowKey {
   int32_t rank = -1;  // -1: of processes that have none
   std::string host;
   uint32_t processes = 0;
-  uint64_t recorded_ns = 0;  // life of its processes, added up
+  uint64_t recorded_ns = 0;  // life of its processes, added up, without control steps
   uint64_t steps = 0;
   uint64_t steps_ns = 0;  // of those that the program marks
   uint64_t launches = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/aggregate/control_step.h"
 #include "daemon/base/status.h"
 #include "daemon/query/gpu.h"
 #include "daemon/query/names.h"
@@ -28,7 +29,10 @@ absl::Status CountSteps(const storage::StoreReader& reader, const ProcessSums& s
   }
   steps->timed = true;
   sums.ForEach([&](const Series& series, const Cell& cell) {
-    if (series.type != EventType::kStep || series.variant != source) return;
+    if (series.type != EventType::kStep ||
+        (series.variant & ~aggregate::kVariantControlStep) != source) {
+      return;
+    }
     steps->count += cell.count;
     steps->total_ns += cell.total_ns;
   });

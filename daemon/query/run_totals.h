@@ -17,7 +17,7 @@
 
 namespace lull::query {
 
-// Steps of all of a rank's time; FillSteps knows the newest of them alone.
+// Steps of all of a rank's time, control steps too; FillSteps knows the newest alone.
 struct StepTotals {
   uint64_t count = 0;  // that have ended
   // Where the program marks steps. The first one of a process counts and has no time:

@@ -98,8 +98,7 @@ absl::Status FillStepCost(storage::StoreReader& reader, const storage::JobRow& j
     if (is_told || !out->has_step_cost()) {
       *out->mutable_step_cost() = Told(*sums, cost);
       out->mutable_step_cost()->set_sampled(is_sampled(*sums));
-      if (is_sampled(*sums) && control_one_in == 0 &&
-          cost.before_rested > kMostBeforeSampling) {
+      if (is_sampled(*sums) && cost.before_rested > kMostBeforeSampling) {
         out->mutable_step_cost()->set_sampled_from_step(cost.first_rested);
       }
     }

@@ -30,6 +30,7 @@ class Story {
   Story(const std::vector<TimedStep>& steps, const std::vector<Condition>& conditions,
         std::optional<double> recorded_longer = std::nullopt)
       : steps_(steps), conditions_(conditions), recorded_longer_(recorded_longer) {
+    first_ = FirstSampled();
     while (first_ < steps.size() && steps[first_].rested_ns == 0) ++first_;
     if (first_ == steps.size()) first_ = 0;
   }
@@ -91,6 +92,16 @@ class Story {
   }
 
  private:
+  // Where most steps rest two do so in a row, and else never (preload/steps). 0:
+  // nowhere.
+  size_t FirstSampled() const {
+    for (size_t i = 1; i < steps_.size(); ++i) {
+      if (steps_[i - 1].rested_ns != 0 && steps_[i].rested_ns != 0 && Follows(i)) {
+        return i - 1;
+      }
+    }
+    return 0;
+  }
   bool Follows(size_t i) const { return steps_[i].number == steps_[i - 1].number + 1; }
 
   // From the first control step on.

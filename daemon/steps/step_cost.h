@@ -71,7 +71,8 @@ struct StepCost {
   size_t windows = 0;  // that could be judged
   size_t traced_steps = 0;
   size_t untraced_steps = 0;
-  uint64_t first_rested = 0;  // number of the first control step; 0: there is none
+  // Number of the first control step or, where most are, of the first of most. 0: none.
+  uint64_t first_rested = 0;
   size_t before_rested = 0;   // steps; they may have been recorded with other detail
   size_t rested_steps = 0;    // from then on: control steps, beside those two
   size_t recorded_steps = 0;  // from then on: all others
@@ -118,8 +119,7 @@ std::vector<JudgedWindow> JudgeWindows(
     const std::vector<TimedStep>& steps, const std::vector<Condition>& conditions,
     std::optional<double> recorded_longer = std::nullopt);
 
-// Of values that resemble their neighbours, in their order; nullopt for fewer than
-// kFewestWindows.
+// Of values that resemble their neighbours, in order. Fewer than kFewestWindows: none.
 std::optional<Estimate> MedianOf(const std::vector<double>& values);
 
 // By how much the second is longer than the first: shift of one sample against the

@@ -60,6 +60,7 @@ class Governor {
 
   // From now on it is a watch of an attached job, which begins.
   void BeginWatch();
+  void set_hooks_part(double part) { hooks_part_ = part; }
 
   // Totals so far: time in hooks, cost of GPU tracing. Call it a few times a second.
   Verdict Update(uint64_t now_ns, uint64_t hooks_ns, uint64_t gpu_ns);
@@ -79,7 +80,7 @@ class Governor {
   bool GpuIsLargerPart() const { return recent_gpu_ns_ > recent_hooks_ns_; }
 
   const double budget_;  // of time
-  const double hooks_part_;
+  double hooks_part_;
   bool attached_ = false;
   int early_windows_ = 0;  // so many are left
   uint64_t last_ns_ = 0;

@@ -38,9 +38,6 @@ class StepShare {
   // `cost_ns`: what recording has cost so far. Call it a few times a second.
   void Update(uint64_t now_ns, uint64_t cost_ns);
 
-  // The process was asleep: what was seen before says nothing of now.
-  void BeginAnew() { since_ns_ = 0; }
-
   uint32_t halvings() const { return halvings_; }
   // Whether hooks rest in steps at all. Else nothing is held by this, and detail has to
   // go: the process may show no steps, or none that can rest.

@@ -37,7 +37,8 @@ TargetControl::TargetControl(const SegmentReader& segment,
       pid_(pid),
       begins_watch_(attached),
       governor_(OverheadBudgetPercent(settings), PartOfHooks(plan)),
-      share_budget_percent_(OverheadBudgetPercent(settings) * PartOfRecording(plan)),
+      budget_percent_(OverheadBudgetPercent(settings)),
+      share_budget_percent_(budget_percent_ * PartOfRecording(plan)),
       may_share_(!settings.all_steps()),
       asks_for_share_(settings.sample_steps()),
       asked_control_steps_(settings.control_steps()),
@@ -52,7 +53,6 @@ TargetControl::TargetControl(const SegmentReader& segment,
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
   // As an earlier worker left it.
   const uint32_t halvings = control.recorded_halvings.load(kRelaxed);
-  share_was_needed_ = halvings != 0 && !asks_for_share_;
   if (asks_for_share_ || halvings != 0) BeginStepShare(halvings);
   WriteGpuPlan(plan, &control);
 }
@@ -72,12 +72,12 @@ void TargetControl::Arm(const GpuPlan& gpu, uint64_t now_ns) {
   abi::ControlBlock& control = segment_.control();
   bool afresh = !armed_ || gpu_schedule_->plan() != gpu;
   if (afresh) CutControlStep(now_ns);
-  if (afresh && step_share_) {
-    if (asks_for_share_) {
-      step_share_->BeginAnew();
-    } else {
-      EndStepShare();  // what it was needed for is long ago
-    }
+  if (afresh) {
+    governor_.set_hooks_part(PartOfHooks(gpu));
+    share_budget_percent_ = budget_percent_ * PartOfRecording(gpu);
+    // What it was needed for was another plan's, or is long ago.
+    if (step_share_ && !asks_for_share_) EndStepShare();
+    if (step_share_) BeginStepShare(step_share_->halvings());
   }
   if (begins_watch_) governor_.BeginWatch();
   begins_watch_ = false;

@@ -86,7 +86,8 @@ class TargetControl {
   bool begins_watch_;  // when it is armed
   Governor governor_;
   WallCost wall_cost_;
-  const double share_budget_percent_;
+  const double budget_percent_;
+  double share_budget_percent_;
   const bool may_share_;       // unless the job is to record all
   const bool asks_for_share_;  // from the start on
   const uint32_t asked_control_steps_;

@@ -557,6 +557,16 @@ TEST(JudgeTest, MemoryFromBeforeTheRecordingIsNotNone) {
                       }))
                 .outcome,
             Outcome::kCannotJudge);
+  // Calls for device memory are recorded in every step, tensors are not.
+  const auto sampled = [](compare::Run* run) {
+    run->whole.mutable_memory()->add_rows()->set_allocator("torch_cuda");
+    run->whole.mutable_job()->set_steps_sampled(true);
+  };
+  EXPECT_EQ(VerdictOn(rule, evidence(sampled)).outcome, Outcome::kPassed);
+  const Verdict of_tensors =
+      VerdictOn("memory.torch_cuda.peak_mib > 1000", evidence(sampled));
+  EXPECT_EQ(of_tensors.outcome, Outcome::kCannotJudge);
+  EXPECT_THAT(of_tensors.rules[0].measured.why_not, HasSubstr("steps were sampled"));
 }
 
 TEST(JudgeTest, WhatCameAfterTheStepsOfAShorterBaselineIsSeen) {

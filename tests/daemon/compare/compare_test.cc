@@ -336,5 +336,31 @@ TEST(CompareTest, MemoryOfARunThatWasArmedLateIsNotCompared) {
   }
 }
 
+TEST(CompareTest, OfARunWhoseStepsWereSampledTensorsAreNotCompared) {
+  testing::Normal normal(1);
+  Runs a = {testing::MakeWhole(MadeRun{}, normal)};
+  Runs b = {testing::MakeWhole(MadeRun{}, normal)};
+  for (Runs* side : {&a, &b}) {
+    for (const char* allocator : {"cuda", "torch_cuda", "torch_cpu"}) {
+      v1::MemoryRow* row = (*side)[0].whole.mutable_memory()->add_rows();
+      row->set_allocator(allocator);
+      row->set_peak_bytes(1 << 20);
+    }
+  }
+  b[0].whole.mutable_job()->set_steps_sampled(true);
+  compare::Question question;
+  question.chosen = compare::ChooseSteps({&a[0], &b[0]});
+  testing::Answer(MadeRun{}, &a[0]);
+  testing::Answer(MadeRun{}, &b[0]);
+  const Comparison comparison = Compare(a, b, question);
+  ASSERT_EQ(comparison.memory.size(), 1U);
+  EXPECT_EQ(comparison.memory[0].allocator, "cuda");
+  EXPECT_EQ(std::count_if(comparison.warnings.begin(), comparison.warnings.end(),
+                          [](const std::string& warning) {
+                            return warning.find("were sampled") != std::string::npos;
+                          }),
+            2);
+}
+
 }  // namespace
 }  // namespace lull::testing

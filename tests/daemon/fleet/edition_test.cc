@@ -73,6 +73,13 @@ TEST(Edition, AddsUpHowLongProcessesHadDevicesThatWereTraced) {
   Editions editions;
   AddEdition(OfJob(), answers, &editions);
   EXPECT_EQ(editions.jobs[0].gpu_ns, 60U + 2 * 6U);
+  // A device is held in steps that are not recorded, too.
+  v1::ProcessRow* process = answers.totals.ranks[0].reply.mutable_processes(0);
+  process->set_recorded_ns(20);
+  process->set_rested_ns(40);
+  Editions sampled;
+  AddEdition(OfJob(), answers, &sampled);
+  EXPECT_EQ(sampled.jobs[0].gpu_ns, 60U + 2 * 6U);
 }
 
 TEST(Edition, LinesBeyondTheMostAreOneRowOfTheirCause) {

@@ -46,6 +46,7 @@ query::RankTotals Rank(int32_t number) {
     row->set_reserved_bytes(i == 0 ? 400 : 0);
   }
   rank.reply.mutable_processes(1)->set_recorded_ns(5'000'000'000);
+  rank.reply.mutable_processes(1)->set_rested_ns(4'000'000'000);
   for (int i = 0; i < 2; ++i) {  // of one host
     v1::HostUse& use = *rank.reply.mutable_processes(i)->mutable_host_use();
     rank.reply.mutable_processes(i)->set_pid(static_cast<uint32_t>(10 + i));
@@ -140,6 +141,7 @@ TEST(Series, AreWhatTheEngineSaysOfARank) {
         "lull_gpu_operations_total" + of + ",kind=\"kernel\"} 42\n",
         "lull_gpu_records_lost_total" + of + ",place=\"cupti\"} 3\n",
         "lull_process_seconds_total" + of + "} 25\n",
+        "lull_process_rested_seconds_total" + of + "} 4\n",
         "lull_process_cpu_seconds_total" + of + ",mode=\"user\"} 3\n",
         "lull_process_resident_bytes" + of + "} 2000\n",
         "lull_process_storage_bytes_total" + of + ",direction=\"read\"} 4096\n",

@@ -5,6 +5,7 @@
 #include "daemon/base/event_views.h"
 #include "daemon/base/gpu_event_views.h"
 #include "daemon/query/engine.h"
+#include "daemon/query/run_totals.h"
 #include "tests/daemon/collector/test_job.h"
 #include "tests/daemon/query/pipeline.h"
 #include "tests/daemon/units.h"
@@ -97,8 +98,10 @@ TEST(StepCostOfAJob, IsNotThereWithoutTracing) {
   EXPECT_FALSE(OverheadOf(TracedInSteps(0, 900)).has_step_cost());
 }
 
-// Steps of 10 ms, of which each tenth rests and takes `less_us` less.
-lull::v1::Batch WithControlSteps(uint64_t steps, uint64_t less_us) {
+// Steps of 10 ms, of which each tenth rests and takes `less_us` less; of those after
+// `sampled_after` all but each fourth do.
+lull::v1::Batch WithControlSteps(uint64_t steps, uint64_t less_us,
+                                 uint64_t sampled_after = UINT64_MAX) {
   lull::v1::Batch batch;
   batch.set_sequence(1);
   *batch.add_processes() = MakeProcess(1, 101, 3);
@@ -112,7 +115,7 @@ lull::v1::Batch WithControlSteps(uint64_t steps, uint64_t less_us) {
     event.start_ns = kJobStartNs + at_ns;
     event.duration_ns = 10 * kMs;
     StepView{event}.set_number(step).set_source(lull::v1::STEP_SOURCE_OPTIMIZER);
-    if (step % 10 == 0) {
+    if (step > sampled_after ? step % 4 != 0 : step % 10 == 0) {
       event.duration_ns -= less_us * kUs;
       StepView{event}.set_rested_ns(event.duration_ns);
     }
@@ -121,7 +124,37 @@ lull::v1::Batch WithControlSteps(uint64_t steps, uint64_t less_us) {
   }
   AddRun(batch, 1, 0, 0, events);
   AddCounters(batch, 1, 0, events.size(), kJobStartNs + at_ns + 30 * kSecond);
+  if (sampled_after != UINT64_MAX) {
+    batch.mutable_counters(0)->set_thinning(lull::v1::THINNING_STEPS);
+  }
   return batch;
+}
+
+// Asked for or not, control steps before that are no part of it.
+TEST(StepCostOfAJob, IsThatOfSampledStepsFromTheFirstOn) {
+  for (const uint32_t control_steps : {0u, 10u}) {
+    const lull::v1::StepCost cost =
+        OverheadOf(WithControlSteps(400, 500, 200), control_steps).step_cost();
+    EXPECT_TRUE(cost.sampled());
+    EXPECT_EQ(cost.control_one_in(), control_steps);
+    // Number 200 is a control step, and 201 the first that is not one of few.
+    EXPECT_EQ(cost.sampled_from_step(), 200u);
+    EXPECT_EQ(cost.rested_steps(), 1u + 150u);
+    EXPECT_EQ(cost.recorded_steps(), 50u);
+    EXPECT_NEAR(cost.recorded_longer().percent(), 100 * 0.5 / 9.5, 0.01);
+    EXPECT_NEAR(cost.recording_paid().percent(), 100 * 0.5 / 9.5 / 4, 0.1);
+  }
+  const lull::v1::StepCost all = OverheadOf(WithControlSteps(400, 500, 0)).step_cost();
+  EXPECT_TRUE(all.sampled());
+  EXPECT_EQ(all.sampled_from_step(), 0u);
+}
+
+query::StepTotals StepsOfRun(Pipeline& pipeline) {
+  const auto totals = query::TotalsOfRun(
+      pipeline.store(), [](const std::string&) { return true; }, MakeJobId(1), 1);
+  EXPECT_TRUE(totals.ok() && totals->ranks.size() == 1);
+  return totals.ok() && totals->ranks.size() == 1 ? totals->ranks[0].steps
+                                                  : query::StepTotals();
 }
 
 TEST(StepCostOfAJob, ControlStepsTellWhatRecordingCosts) {
@@ -160,6 +193,11 @@ TEST(StepCostOfAJob, ControlStepsAreNoPartOfWhatWasRecordedAndOfSteps) {
   ASSERT_EQ(overview.processes_size(), 1);
   const lull::v1::ProcessRow& process = overview.processes(0);
   EXPECT_EQ(process.duration_ns() - process.recorded_ns(), 20 * 9'500 * kUs);
+  EXPECT_EQ(process.rested_ns(), 20 * 9'500 * kUs);
+  // But they are steps that have ended.
+  const query::StepTotals all = StepsOfRun(pipeline);
+  EXPECT_EQ(all.count, 200u);
+  EXPECT_EQ(all.total_ns, 180 * 10 * kMs + 20 * 9'500 * kUs);
 }
 
 TEST(StepCostOfAJob, ARestThatNoStepTellsIsNoStepAndNotRecorded) {
@@ -200,6 +238,7 @@ TEST(StepCostOfAJob, ARestThatNoStepTellsIsNoStepAndNotRecorded) {
   request.add_sections(lull::v1::SECTION_STEPS);
   const lull::v1::ReportReply reply = pipeline.Report(request);
   EXPECT_EQ(reply.steps().count(), 1u);
+  EXPECT_EQ(StepsOfRun(pipeline).count, 2u) << "and the rest is none";
 }
 
 }  // namespace

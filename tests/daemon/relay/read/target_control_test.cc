@@ -92,11 +92,31 @@ TEST_F(CostlyTraining, IsToLeaveAPartOfTheBudgetToWindows) {
 // long. Tracing waits for that.
 TEST_F(CostlyTraining, PaysForNoWindowWithItsSteps) {
   Begin({}, v1::GPU_MODE_WINDOW);
-  for (int i = 0; i < 10; ++i) {
+  // A balance of their own would last for 480 s.
+  for (int i = 0; i < 3; ++i) {
     segment_.view().header().gpu_self_ns.fetch_add(700 * kMs);
-    RunFor(120, 0.75);
+    RunFor(100, 0.85);
   }
+  EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
   EXPECT_EQ(Halvings(), 0u);
+  RunFor(300, 0.85);
+  EXPECT_GT(Halvings(), 0u) << "as hooks alone are over their part for too long";
+}
+
+TEST_F(CostlyTraining, HasThePartsOfThePlanThatItIsArmedWith) {
+  Begin({}, v1::GPU_MODE_WINDOW);
+  GpuPlan plan;
+  plan.mode = v1::GPU_MODE_HOST;
+  target_->Arm(plan, now_);
+  for (const bool host : {true, false}) {
+    for (int i = 0; i < 90 && Halvings() == 0; ++i) {
+      segment_.view().header().gpu_self_ns.fetch_add(20 * kMs);
+      RunFor(10, 0.9);
+    }
+    EXPECT_EQ(Halvings() == 0, host) << "all of the budget is for hooks";
+    plan.mode = v1::GPU_MODE_WINDOW;
+    target_->Arm(plan, now_);
+  }
 }
 
 TEST_F(CostlyTraining, RecordsAllStepsWhereItIsTold) {
@@ -130,6 +150,9 @@ TEST_F(CostlyTraining, IsNotSaidToBeSampledWhereNoStepRests) {
   Begin({});
   RunUntilSampled(2.2);
   EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+  Begin({});
+  RunFor(1, 2.2);
+  EXPECT_LT(target_->highest_thinning(), uint32_t{abi::kThinSteps});
 }
 
 TEST_F(CostlyTraining, IsRecordedWholeAgainWhenItIsArmedAgain) {
@@ -147,6 +170,7 @@ TEST_F(CostlyTraining, GoesOnAsItWasWithANewReader) {
   Begin({});
   RunUntilSampled(2.2);
   Begin({});
+  RunFor(1, 0.1);
   EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinSteps});
   EXPECT_EQ(ControlSteps(), StepShare::kControlOneIn);
   RunFor(1, 0.1);
