@@ -85,8 +85,7 @@ void AddSessionOptions(CLI::App* verb, SessionOptions* options) {
             options->settings.set_all_steps(yes <= 0);
           },
           "hold the budget by recording fewer steps, drawn, each with all detail; "
-          "=false: "
-          "never; else only where the least detail does not hold it")
+          "=false: never; else only where the least detail does not hold it")
       ->check(CLI::IsMember({"true", "false"}).description(""))
       ->configurable();
   verb->add_flag_function(
