@@ -309,15 +309,8 @@ StepCost CostOf(const std::vector<TimedStep>& steps,
     story.JudgeAll();
     return story.Cost(recorded);
   };
-  // The oldest steps of a long job are no longer stored.
-  const bool after_a_window =
-      std::any_of(changes.begin(), changes.end(), [&](const TracingChange& change) {
-        return change.is == TracingIs::kOn && !steps.empty() &&
-               change.time_ns < steps.front().start_ns;
-      });
-  StepCost cost = told(longer ? std::optional(longer->share) : std::nullopt);
-  if (after_a_window) cost.between_longer.reset();
-  if (!longer) return cost;
+  if (!longer) return told(std::nullopt);
+  StepCost cost = told(longer->share);
   // How far off that may be is the same for all windows, so they do not show it.
   const StepCost least = told(longer->high);
   const StepCost most = told(longer->low);

@@ -80,8 +80,8 @@ struct StepCost {
   std::optional<Estimate> traced_longer;
   // What windows added to the time of all these steps, with switching on and off.
   std::optional<Estimate> paid;
-  // How much longer steps between windows are than those before the first one, if these
-  // are here. The training may have changed meanwhile; `paid` does not contain it.
+  // How much longer steps between windows are than those before the first one. The
+  // training itself may have changed meanwhile; `paid` does not contain it.
   std::optional<Estimate> between_longer;
   size_t control_steps = 0;  // that could be judged, or that recorded ones were by
   // How much longer an untraced step is because it is recorded.

@@ -364,16 +364,6 @@ TEST(StepCost, FindsACostThatStaysAfterTheFirstWindow) {
   EXPECT_LE(invented, 10);
 }
 
-// Those are not before the first, whatever happened since.
-TEST(StepCost, ComparesNothingWithStepsAfterAWindowThatIsNoLongerStored) {
-  Recording story = Recorded({.steps = 2'000, .drift = 1});
-  EXPECT_TRUE(CostOf(story.steps, story.changes).between_longer.has_value());
-  story.steps.erase(story.steps.begin(), story.steps.begin() + 1'000);
-  const StepCost cost = CostOf(story.steps, story.changes);
-  EXPECT_TRUE(cost.paid.has_value());
-  EXPECT_FALSE(cost.between_longer.has_value());
-}
-
 TEST(StepCost, KnowsInWhichConditionEachStepWas) {
   const std::vector<TimedStep> steps = {{1, 0, 100},   {2, 100, 200}, {3, 200, 300},
                                         {4, 300, 400}, {5, 400, 500}, {6, 500, 600},
