@@ -65,7 +65,8 @@ class Story {
       ++(steps_[i].rested_ns != 0 ? cost.rested_steps : cost.recorded_steps);
     }
     if (cost.rested_steps != 0) cost.first_rested = steps_[first_].number;
-    cost.before_rested = first_;
+    // The store keeps a process's first steps and its latest, and not those between.
+    for (size_t i = first_; i > 0 && Follows(i); --i) ++cost.before_rested;
     std::vector<double> longer;
     for (const JudgedWindow& window : judged_) longer.push_back(window.longer);
     cost.traced_longer = MedianOf(longer);

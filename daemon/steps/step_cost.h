@@ -73,7 +73,7 @@ struct StepCost {
   size_t untraced_steps = 0;
   // Number of the first control step or, where most are, of the first of most. 0: none.
   uint64_t first_rested = 0;
-  size_t before_rested = 0;   // steps; they may have been recorded with other detail
+  size_t before_rested = 0;   // steps right before it, perhaps with other detail
   size_t rested_steps = 0;    // from then on: control steps, beside those two
   size_t recorded_steps = 0;  // from then on: all others
   // How much longer a step is while it is traced.

@@ -230,6 +230,11 @@ TEST(StepCost, StepsBeforeTheFirstThatRestsSayNothingOfThoseAfterIt) {
   ASSERT_TRUE(cost.recorded_longer && cost.recording_paid);
   EXPECT_NEAR(cost.recorded_longer->share, 0.07, 0.02);
   EXPECT_NEAR(cost.recording_paid->share, 0.07 / 4, 0.005);
+  // Of a long job the first steps and the latest are stored: where it began nobody
+  // knows.
+  Recording late = story;
+  late.steps.erase(late.steps.begin() + 64, late.steps.begin() + 3'500);
+  EXPECT_LT(CostOf(late.steps, late.changes).before_rested, 8u);
 }
 
 TEST(StepCost, WhatFewRecordedStepsTellHoldsInNinetyOfAHundredTrainings) {
