@@ -202,6 +202,18 @@ TEST(HumanReport, NamesTheSignalOfAnExitStatus) {
   }
 }
 
+// An older collector knows only that it was asked for.
+TEST(HumanReport, SaysThatStepsWereSampledHoweverThatIsTold) {
+  const char* words = "; steps sampled, totals are of the recorded ones";
+  EXPECT_THAT(JobLine(EndedJob()), ::testing::Not(::testing::HasSubstr("sampled")));
+  v1::Job told = EndedJob();
+  told.set_steps_sampled(true);
+  EXPECT_THAT(JobLine(told), ::testing::EndsWith(words));
+  v1::Job asked_for = EndedJob();
+  asked_for.mutable_settings()->set_sample_steps(true);
+  EXPECT_THAT(JobLine(asked_for), ::testing::EndsWith(words));
+}
+
 TEST(HumanReport, SaysWhyRingsRanOutWithoutProc) {
   const v1::Job job = EndedJob();
   v1::Losses losses;

@@ -40,6 +40,11 @@ class RanksOfAJob : public testing::Test {
       AddCounters(batch, key, 0, events_[key - 1].size(), now_ns_);
       batch.mutable_counters()->rbegin()->set_thinning(thinning_);
     }
+    if (has_sampled_helper_) {
+      *batch.add_processes() = MakeProcess(3, 103, -1);
+      AddCounters(batch, 3, 0, 0, now_ns_);
+      batch.mutable_counters()->rbegin()->set_thinning(lull::v1::THINNING_STEPS);
+    }
     job_.Apply(batch);
     job_.Commit();
   }
@@ -93,6 +98,7 @@ class RanksOfAJob : public testing::Test {
   std::vector<TestEvent> events_[2];
   uint64_t now_ns_ = kJobStartNs + kSecond;
   lull::v1::Thinning thinning_ = lull::v1::THINNING_LAUNCHES;
+  bool has_sampled_helper_ = false;  // a process that is no rank
 };
 
 TEST_F(RanksOfAJob, NamesTheLateOne) {
@@ -130,6 +136,14 @@ TEST_F(RanksOfAJob, AreRefusedWhereTheLauncherNamesOthers) {
   Collective(1, kMs);
   Tell(/*other_rank=*/5);
   EXPECT_EQ(Refusal(), "rank 5 is none of 2 ranks (WORLD_SIZE)");
+}
+
+TEST_F(RanksOfAJob, AreComparedWhereStepsOfAnotherProcessAreSampled) {
+  for (int i = 0; i < 20; ++i) Collective(1, 50 * kMs);
+  has_sampled_helper_ = true;
+  Tell();
+  EXPECT_EQ(Ask().ranks().ranks_size(), 2);
+  EXPECT_TRUE(Ask(/*overview=*/true).job().steps_sampled());
 }
 
 TEST_F(RanksOfAJob, AreNotComparedOnceStepsHaveToBeSampled) {
