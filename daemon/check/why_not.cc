@@ -60,8 +60,7 @@ std::string WhyNotOf(const Metric& metric, const Leave& leave, const RunFacts& r
   if (metric.of_memory() && run.steps_sampled &&
       !compare::IsRecordedInAllSteps(metric.part)) {
     return ": its steps were sampled to hold the overhead budget, and what tensors "
-           "took "
-           "in the others is not known (--sample-steps=false records all)";
+           "took in the others is not known (--sample-steps=false records all)";
   }
   if (run.processes_left_out > 0) {
     return absl::StrCat(" has more than ", compare::kMostProcesses,

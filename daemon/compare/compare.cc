@@ -150,7 +150,7 @@ void LeaveOutTensorsOfSampled(Comparison* out) {
       });
       out->warnings.push_back(
           absl::StrCat("memory of tensors cannot be told: steps of ", NameOf(run.job),
-                       " were sampled, ", "--sample-steps=false records all"));
+                       " were sampled, --sample-steps=false records all"));
     }
   }
 }

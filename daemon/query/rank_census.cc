@@ -1,7 +1,6 @@
 #include "daemon/query/rank_census.h"
 
 #include "absl/strings/str_cat.h"
-#include "daemon/base/status.h"
 #include "daemon/query/totals.h"
 
 namespace lull::query {

@@ -12,8 +12,7 @@ namespace {
 // Ranks of one job step together: that none of so many can be judged says that it
 // cannot be told.
 constexpr size_t kMostProcesses = 8;
-// Where steps are sampled from the start on, no more are recorded before the first that
-// is not.
+// That so few steps were recorded before they were sampled is not worth a word.
 constexpr size_t kMostBeforeSampling = 64;
 
 steps::TracingIs StateOf(const storage::TracingRow& row) {
