@@ -89,10 +89,10 @@ void JudgeRun(const Run& run, Footing* footing) {
         "stacks of ", name, " were thinned: lines of native code may be unknown"));
   }
   if (AreStepsSampled(job)) {
-    footing->warnings.push_back(
-        absl::StrCat("steps of ", name,
-                     " were sampled: what is rare may be missed, peaks of memory "
-                     "are of recorded steps"));
+    footing->warnings.push_back(absl::StrCat(
+        "steps of ", name,
+        " were sampled: what is rare may be missed, what goes on between "
+        "steps counts for too much, peaks of memory are of recorded steps"));
   }
   const bool steady =
       std::all_of(run.processes.begin(), run.processes.end(),

@@ -143,6 +143,7 @@ void AddRank(const RowKey& key, const std::string& host, const query::RankTotals
   SetGpu(of.reply.gpu(), &row);
   for (const v1::ProcessRow& process : of.reply.processes()) {
     row.recorded_ns += RecordedNs(process);
+    row.rested_ns += process.rested_ns();
     row.sync_blocked_ns += process.blocked_ns();
     row.data_wait_ns += process.data_wait_ns();
     row.gc_ns += process.gc_ns();
@@ -185,6 +186,7 @@ void AddJob(const EditionOf& edition, const Answers& answers, Editions* out) {
   row.ranks = static_cast<uint32_t>(totals.ranks_left_out);
   row.ranks_left_out = static_cast<uint32_t>(totals.ranks_left_out);
   row.processes = job.processes();
+  row.steps_sampled = AreStepsSampled(job) ? 1 : 0;
   for (const query::RankTotals& rank : totals.ranks) {
     if (rank.rank >= 0) ++row.ranks;
     row.steps += rank.steps.count;

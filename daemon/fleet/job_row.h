@@ -56,7 +56,8 @@ struct JobRow : RowKey {
   uint32_t ranks = 0;
   uint32_t ranks_left_out = 0;  // of lull_ranks and lull_rank_causes
   uint32_t processes = 0;
-  uint64_t steps = 0;  // added up over ranks
+  uint64_t steps = 0;         // added up over ranks
+  uint8_t steps_sampled = 0;  // not all are recorded: see rested_ns of lull_ranks
   uint64_t launches = 0;
   // How long processes had GPUs: their recorded life since anything was first traced,
   // times the devices that were.
@@ -96,6 +97,7 @@ struct JobRow : RowKey {
     column("ranks_left_out", &JobRow::ranks_left_out);
     column("processes", &JobRow::processes);
     column("steps", &JobRow::steps);
+    column("steps_sampled", &JobRow::steps_sampled);
     column("launches", &JobRow::launches);
     column("gpu_ns", &JobRow::gpu_ns);
     column("traced_ns", &JobRow::traced_ns);

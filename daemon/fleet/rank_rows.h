@@ -16,6 +16,9 @@ struct RankRow : RowKey {
   std::string host;
   uint32_t processes = 0;
   uint64_t recorded_ns = 0;  // life of its processes, added up, without control steps
+  // Beside it, in steps that were not recorded to hold the overhead budget. `steps` and
+  // `steps_ns` are of all steps, all else is of recorded ones.
+  uint64_t rested_ns = 0;
   uint64_t steps = 0;
   uint64_t steps_ns = 0;  // of those that the program marks
   uint64_t launches = 0;
@@ -35,6 +38,7 @@ struct RankRow : RowKey {
     column("host", &RankRow::host);
     column("processes", &RankRow::processes);
     column("recorded_ns", &RankRow::recorded_ns);
+    column("rested_ns", &RankRow::rested_ns);
     column("steps", &RankRow::steps);
     column("steps_ns", &RankRow::steps_ns);
     column("launches", &RankRow::launches);

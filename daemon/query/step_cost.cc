@@ -42,7 +42,7 @@ absl::StatusOr<steps::StepCost> CostOfProcess(storage::StoreReader& reader,
   for (const storage::TracingRow& row : sums.tracing) {
     changes.push_back({row.start_ns, StateOf(row)});
   }
-  return steps::CostOf(timed, changes);
+  return steps::CostOf(timed, changes, sums.process.counters.first_sampled_step());
 }
 
 void Fill(const std::optional<steps::Estimate>& estimate,
@@ -97,8 +97,9 @@ absl::Status FillStepCost(storage::StoreReader& reader, const storage::JobRow& j
     if (is_told || !out->has_step_cost()) {
       *out->mutable_step_cost() = Told(*sums, cost);
       out->mutable_step_cost()->set_sampled(is_sampled(*sums));
-      if (is_sampled(*sums) && cost.before_rested > kMostBeforeSampling) {
-        out->mutable_step_cost()->set_sampled_from_step(cost.first_rested);
+      const uint64_t from = sums->process.counters.first_sampled_step();
+      if (from > kMostBeforeSampling) {
+        out->mutable_step_cost()->set_sampled_from_step(from);
       }
     }
     if (is_told) break;

@@ -26,12 +26,14 @@ std::vector<double> FewOf(const std::vector<double>& lengths) {
 // Steps and their conditions; a window is [first, last).
 class Story {
  public:
-  // `recorded_longer`: see JudgeWindows().
+  // `recorded_longer`: see JudgeWindows(). `sampled_from`: see CostOf().
   Story(const std::vector<TimedStep>& steps, const std::vector<Condition>& conditions,
-        std::optional<double> recorded_longer = std::nullopt)
+        std::optional<double> recorded_longer = std::nullopt, uint64_t sampled_from = 0)
       : steps_(steps), conditions_(conditions), recorded_longer_(recorded_longer) {
-    first_ = FirstSampled();
-    while (first_ < steps.size() && steps[first_].rested_ns == 0) ++first_;
+    const auto is_before = [&](const TimedStep& step) {
+      return step.rested_ns == 0 || step.number < sampled_from;
+    };
+    while (first_ < steps.size() && is_before(steps[first_])) ++first_;
     if (first_ == steps.size()) first_ = 0;
   }
 
@@ -64,9 +66,6 @@ class Story {
     for (size_t i = first_; i < steps_.size(); ++i) {
       ++(steps_[i].rested_ns != 0 ? cost.rested_steps : cost.recorded_steps);
     }
-    if (cost.rested_steps != 0) cost.first_rested = steps_[first_].number;
-    // The store keeps a process's first steps and its latest, and not those between.
-    for (size_t i = first_; i > 0 && Follows(i); --i) ++cost.before_rested;
     std::vector<double> longer;
     for (const JudgedWindow& window : judged_) longer.push_back(window.longer);
     cost.traced_longer = MedianOf(longer);
@@ -93,16 +92,6 @@ class Story {
   }
 
  private:
-  // Where most steps rest two do so in a row, and else never (preload/steps). 0:
-  // nowhere.
-  size_t FirstSampled() const {
-    for (size_t i = 1; i < steps_.size(); ++i) {
-      if (steps_[i - 1].rested_ns != 0 && steps_[i].rested_ns != 0 && Follows(i)) {
-        return i - 1;
-      }
-    }
-    return 0;
-  }
   bool Follows(size_t i) const { return steps_[i].number == steps_[i - 1].number + 1; }
 
   // From the first control step on.
@@ -301,12 +290,13 @@ std::vector<Condition> ConditionsOf(const std::vector<TimedStep>& steps,
 }
 
 StepCost CostOf(const std::vector<TimedStep>& steps,
-                const std::vector<TracingChange>& changes) {
+                const std::vector<TracingChange>& changes, uint64_t sampled_from) {
   const std::vector<Condition> conditions = ConditionsOf(steps, changes);
-  const std::vector<double> recorded = Story(steps, conditions).RecordedLonger();
+  const std::vector<double> recorded =
+      Story(steps, conditions, std::nullopt, sampled_from).RecordedLonger();
   const std::optional<Estimate> longer = MedianOf(recorded);
   auto told = [&](std::optional<double> recorded_longer) {
-    Story story(steps, conditions, recorded_longer);
+    Story story(steps, conditions, recorded_longer, sampled_from);
     story.JudgeAll();
     return story.Cost(recorded);
   };

@@ -71,11 +71,9 @@ struct StepCost {
   size_t windows = 0;  // that could be judged
   size_t traced_steps = 0;
   size_t untraced_steps = 0;
-  // Number of the first control step or, where most are, of the first of most. 0: none.
-  uint64_t first_rested = 0;
-  size_t before_rested = 0;   // steps right before it, perhaps with other detail
-  size_t rested_steps = 0;    // from then on: control steps, beside those two
-  size_t recorded_steps = 0;  // from then on: all others
+  // From the first control step on, or the first one of sampled steps.
+  size_t rested_steps = 0;
+  size_t recorded_steps = 0;  // all others
   // How much longer a step is while it is traced.
   std::optional<Estimate> traced_longer;
   // What windows added to the time of all these steps, with switching on and off.
@@ -105,8 +103,10 @@ inline constexpr size_t kFarthest = 96;
 inline constexpr size_t kFewestWindows = 6;
 inline constexpr uint64_t kWarmUpSteps = 3;  // they set up more than they train
 
+// What recording costs is told from the steps from number `sampled_from` on: those
+// before may have been recorded with other detail.
 StepCost CostOf(const std::vector<TimedStep>& steps,
-                const std::vector<TracingChange>& changes);
+                const std::vector<TracingChange>& changes, uint64_t sampled_from = 0);
 
 // StepCost::recorded_longer.
 std::optional<Estimate> RecordedLonger(const std::vector<TimedStep>& steps,

@@ -91,15 +91,16 @@ void Governor::JudgeHooks(double hooks_share) {
   uint32_t& level = verdict_.thinning;
   if (keep_detail_) {
     level = abi::kThinNothing;
-    calm_ = spent_ = 0;
+    calm_ = least_windows_ = 0;
     return;
   }
   bool low = hooks_share < budget_ / 2;
   const bool traced = window_gpu_ns_ > window_hooks_ns_ * kTracedPart;
   if (level == abi::kThinLaunches && traced && !low) return;
-  const bool spent = level == abi::kThinLaunches && hooks_balance_ns_ < 0 &&
-                     hooks_share > budget_ * hooks_part_;
-  spent_ = spent ? spent_ + 1 : 0;
+  if (level == abi::kThinLaunches && in_steps_) {
+    least_windows_ = std::min(least_windows_ + 1, kSpentWindows);
+    least_share_ += (hooks_share - least_share_) / least_windows_;
+  }
   // What a job's start costs is made up for later: no detail goes for that. (A watch
   // may be over by then, and begins with kColdNs worth more than this.)
   bool saved_up =

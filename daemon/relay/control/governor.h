@@ -69,10 +69,16 @@ class Governor {
   void set_keep_detail(bool keep) { keep_detail_ = keep; }
 
   uint32_t highest() const { return highest_; }
-  // At the least detail hooks alone have taken more than their part of the budget, in
-  // each of the last kSpentWindows that say so, and a balance of theirs is used up,
-  // too: what tracing costs does not count.
-  bool IsSpent() const { return spent_ >= kSpentWindows; }
+  // Whether the process is among its steps. What goes on elsewhere no share of steps
+  // can make cheaper, and it does not count for IsSpent().
+  void set_in_steps(bool in_steps) { in_steps_ = in_steps; }
+  // At the least detail hooks alone take more than their part of the budget, in the
+  // mean of the last kSpentWindows, and a balance of theirs is used up, too: what
+  // tracing costs does not count.
+  bool IsSpent() const {
+    return least_windows_ == kSpentWindows && hooks_balance_ns_ < 0 &&
+           least_share_ > budget_ * hooks_part_;
+  }
 
  private:
   void Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns);
@@ -101,7 +107,11 @@ class Governor {
   Verdict verdict_;
   uint32_t highest_ = 0;
   int calm_ = 0;
-  int spent_ = 0;
+  bool in_steps_ = false;
+  // Of windows at the least detail, among steps: so many, at most kSpentWindows, and
+  // the mean that fades with as many.
+  int least_windows_ = 0;
+  double least_share_ = 0;
 };
 
 }  // namespace lull::relay

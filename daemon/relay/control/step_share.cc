@@ -13,6 +13,7 @@ StepShare::StepShare(double budget_percent, uint32_t halvings)
 
 void StepShare::AddStep(const steps::TimedStep& step) {
   step_ns_ = std::max(step_ns_, step.end_ns);
+  pace_.AddStep(step);
   if (step.rested_ns != 0) {
     since_rest_ = 0;
     rested_ns_ = std::max(rested_ns_, step.end_ns);
@@ -24,9 +25,17 @@ void StepShare::AddStep(const steps::TimedStep& step) {
 
 void StepShare::Update(uint64_t now_ns, uint64_t cost_ns) {
   if (budget_ <= 0) return;
-  const bool in_charge = InCharge(now_ns);
-  if (since_ns_ == 0 || (!in_charge && since_ns_ < now_ns)) Begin(now_ns, cost_ns);
-  if (!in_charge) return;
+  if (since_ns_ == 0) {
+    Begin(now_ns, cost_ns);
+  } else if (!InCharge(now_ns)) {
+    since_ns_ += now_ns - last_ns_;
+    cost_then_ns_ += cost_ns - std::min(cost_ns, last_cost_ns_);
+    recorded_then_ += recorded_ - last_recorded_;
+  }
+  last_ns_ = now_ns;
+  last_cost_ns_ = cost_ns;
+  last_recorded_ = recorded_;
+  if (!InCharge(now_ns)) return;
   if (now_ns <= since_ns_) {  // what is told until then is of before
     cost_then_ns_ = cost_ns;
     recorded_then_ = recorded_;

@@ -15,8 +15,10 @@
 // Pure: no clock. Times are CLOCK_MONOTONIC in ns.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "daemon/relay/control/pace.h"
 #include "daemon/steps/step_cost.h"
 
 namespace lull::relay {
@@ -40,11 +42,12 @@ class StepShare {
 
   uint32_t halvings() const { return halvings_; }
   // Whether hooks rest in steps at all. Else nothing is held by this, and detail has to
-  // go: the process may show no steps, or none that can rest.
+  // go: the process may show no steps, or none that can rest. Meanwhile the stretch
+  // stands still.
   bool InCharge(uint64_t now_ns) const {
     return rested_ns_ != 0 &&
            (since_rest_ < kOutOfSightSteps || now_ns < rested_ns_ + kOutOfSightNs) &&
-           now_ns < step_ns_ + kOutOfSightNs;
+           now_ns < std::max(step_ns_ + kOutOfSightNs, pace_.NextUntil());
   }
 
  private:
@@ -66,11 +69,16 @@ class StepShare {
   uint64_t since_rest_ = 0;  // steps; in windows none rests
   uint64_t rested_ns_ = 0;   // the end of the last control step
   uint64_t step_ns_ = 0;     // the end of the last one
+  Pace pace_;
   uint64_t recorded_ = 0;    // steps
   // The stretch whose mean is looked at.
   uint64_t since_ns_ = 0;  // 0: none yet; in the future: it begins then
   uint64_t cost_then_ns_ = 0;
   uint64_t recorded_then_ = 0;
+  // At the last look.
+  uint64_t last_ns_ = 0;
+  uint64_t last_cost_ns_ = 0;
+  uint64_t last_recorded_ = 0;
 };
 
 }  // namespace lull::relay

@@ -7,6 +7,9 @@ namespace {
 
 void Add(const lull::v1::ProcessCounters& told, lull::v1::ProcessCounters* found) {
   found->set_thinning(std::max(found->thinning(), told.thinning()));
+  if (told.first_sampled_step() != 0) {
+    found->set_first_sampled_step(told.first_sampled_step());
+  }
   found->set_modules_unread(std::max(found->modules_unread(), told.modules_unread()));
   found->set_corrupt(found->corrupt() || told.corrupt());
   if (told.host_samples().taken() >= found->host_samples().taken() &&

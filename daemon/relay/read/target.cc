@@ -229,6 +229,9 @@ lull::v1::ProcessCounters Target::Counters() const {
   lull::v1::ProcessCounters counters = CountersOf(segment_, rings_, corrupt_);
   counters.set_process_key(key());
   counters.set_thinning(std::max(control_.highest_thinning(), earlier_.thinning()));
+  counters.set_first_sampled_step(earlier_.first_sampled_step() != 0
+                                      ? earlier_.first_sampled_step()
+                                      : control_.first_sampled_step());
   if (symbols_ != nullptr) {  // as far as is known; who sends it may know more
     counters.set_modules_unread(
         std::max(symbols_->ModulesUnread(key()), earlier_.modules_unread()));

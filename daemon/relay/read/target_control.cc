@@ -14,9 +14,6 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr uint64_t kLongestEndNs = 1'000'000'000;
-// A step that takes that much longer than the last one is none.
-constexpr uint64_t kLongestInSteps = 8;
-constexpr uint64_t kLongestBeyondNs = 1'000'000'000;
 
 // Windows are paid from the same budget. What they are to have at least, and what they
 // have once steps are sampled.
@@ -135,10 +132,22 @@ void TargetControl::TellRest(uint64_t now_ns) {
   rests_.push_back(rest);
 }
 
+void TargetControl::StepSeen(const steps::TimedStep& step) {
+  gpu_schedule_->StepSeen(step.end_ns - step.start_ns);
+  wall_cost_.AddStep(step);
+  pace_.AddStep(step);
+  if (!step_share_) return;
+  step_share_->AddStep(step);
+  if (step.rested_ns == 0) return;
+  share_was_needed_ |= !asks_for_share_;
+  if (first_sampled_step_ == 0) first_sampled_step_ = step.number;
+}
+
 void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
   const uint64_t gpu_ns =
       wall_cost_.tracing().WithOwn(Total(segment_.header().gpu_self_ns));
   governor_.set_keep_detail(GovernSteps(now_ns, hooks_ns));
+  governor_.set_in_steps(now_ns < pace_.NextUntil());
   Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);
   segment_.control().thinning.store(verdict.thinning, kRelaxed);
   if (verdict.gpu_hold == gpu_hold_) return;
@@ -176,12 +185,6 @@ void TargetControl::BeginStepShare(uint32_t halvings) {
   if (asked == 0 || asked > StepShare::kControlOneIn) {
     one_in.store(StepShare::kControlOneIn, kRelaxed);
   }
-}
-
-bool TargetControl::NeedsStepShare(uint64_t now_ns) const {
-  const uint64_t length_ns = last_step_.end_ns - last_step_.start_ns;
-  return may_share_ && governor_.IsSpent() && length_ns != 0 &&
-         now_ns < last_step_.end_ns + kLongestInSteps * length_ns + kLongestBeyondNs;
 }
 
 void TargetControl::EndStepShare() {

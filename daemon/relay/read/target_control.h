@@ -10,6 +10,7 @@
 #include "daemon/relay/control/governor.h"
 #include "daemon/relay/control/gpu_plan.h"
 #include "daemon/relay/control/gpu_schedule.h"
+#include "daemon/relay/control/pace.h"
 #include "daemon/relay/control/step_share.h"
 #include "daemon/relay/control/wall_cost.h"
 #include "daemon/relay/read/segment_reader.h"
@@ -55,13 +56,7 @@ class TargetControl {
     rests_.erase(rests_.begin(), rests_.begin() + static_cast<ptrdiff_t>(count));
   }
   // The process has shown a step.
-  void StepSeen(const steps::TimedStep& step) {
-    gpu_schedule_->StepSeen(step.end_ns - step.start_ns);
-    wall_cost_.AddStep(step);
-    if (step_share_) step_share_->AddStep(step);
-    share_was_needed_ |= step_share_ && !asks_for_share_ && step.rested_ns != 0;
-    last_step_ = step;
-  }
+  void StepSeen(const steps::TimedStep& step);
   void TracingSeen(uint64_t time_ns, abi::TracingState state) {
     wall_cost_.AddTracing(time_ns, state);
   }
@@ -69,6 +64,8 @@ class TargetControl {
   uint32_t highest_thinning() const {
     return share_was_needed_ ? uint32_t{abi::kThinSteps} : governor_.highest();
   }
+  // ProcessCounters.first_sampled_step, as far as is known here.
+  uint64_t first_sampled_step() const { return first_sampled_step_; }
 
  private:
   // Of a control step that somebody has begun to wake from; and wakes.
@@ -77,7 +74,9 @@ class TargetControl {
   bool GovernSteps(uint64_t now_ns, uint64_t hooks_ns);
   void BeginStepShare(uint32_t halvings);
   // Nothing else has held the budget, and the process is in the middle of its steps.
-  bool NeedsStepShare(uint64_t now_ns) const;
+  bool NeedsStepShare(uint64_t now_ns) const {
+    return may_share_ && governor_.IsSpent() && now_ns < pace_.NextUntil();
+  }
   // One that nobody asked for: all steps are recorded again.
   void EndStepShare();
 
@@ -92,8 +91,9 @@ class TargetControl {
   const bool asks_for_share_;  // from the start on
   const uint32_t asked_control_steps_;
   std::optional<StepShare> step_share_;  // where the budget is held by that
-  bool share_was_needed_ = false;        // and hooks have rested for it
-  steps::TimedStep last_step_;
+  bool share_was_needed_ = false;        // unasked, and hooks have rested for it
+  uint64_t first_sampled_step_ = 0;
+  Pace pace_;
   std::shared_ptr<GpuClock> gpu_clock_;
   std::optional<GpuSchedule> gpu_schedule_;  // always one
   bool armed_ = true;

@@ -77,8 +77,11 @@ TEST(Edition, AddsUpHowLongProcessesHadDevicesThatWereTraced) {
   v1::ProcessRow* process = answers.totals.ranks[0].reply.mutable_processes(0);
   process->set_recorded_ns(20);
   process->set_rested_ns(40);
+  answers.totals.job.set_steps_sampled(true);
+  EXPECT_EQ(editions.jobs[0].steps_sampled, 0u);
   Editions sampled;
   AddEdition(OfJob(), answers, &sampled);
+  EXPECT_EQ(sampled.jobs[0].steps_sampled, 1u);
   EXPECT_EQ(sampled.jobs[0].gpu_ns, 60U + 2 * 6U);
 }
 
@@ -123,6 +126,7 @@ TEST(Edition, RanksAndWhyTheyWereLate) {
     v1::ProcessRow* process = one.reply.add_processes();
     process->set_duration_ns(100);
     process->set_recorded_ns(60);
+    process->set_rested_ns(30);
     process->set_gc_ns(4);
   }
   answers.totals.job.set_host("gpu7");
@@ -143,6 +147,7 @@ TEST(Edition, RanksAndWhyTheyWereLate) {
   EXPECT_EQ(editions.ranks[1].rank, 1);
   EXPECT_EQ(editions.ranks[1].host, "gpu7");
   EXPECT_EQ(editions.ranks[1].recorded_ns, 60U);
+  EXPECT_EQ(editions.ranks[1].rested_ns, 30U);
   EXPECT_EQ(editions.ranks[1].gc_ns, 4U);
   ASSERT_EQ(editions.rank_causes.size(), 2U);
   EXPECT_EQ(editions.rank_causes[1].cause, "data");

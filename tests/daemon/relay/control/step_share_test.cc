@@ -22,6 +22,12 @@ class SampledTraining {
     for (const uint64_t until = now_ + ns; now_ < until;) Step();
   }
   void set_cost(double cost) { cost_ = cost; }
+  // No step, and nothing that costs.
+  void Pause(uint64_t ns) {
+    for (const uint64_t until = now_ + ns; now_ < until; now_ += 250 * kMs) {
+      share_->Update(now_, cost_ns_);
+    }
+  }
   // Since the last call.
   double Paid() {
     const double paid =
@@ -114,6 +120,29 @@ TEST(StepShare, HoldsTheBudgetOfStepsThatTakeLong) {
     EXPECT_TRUE(share.InCharge(training.now()));
     EXPECT_LE(training.Paid(), 0.0101) << step_ns;
   }
+}
+
+TEST(StepShare, HoldsTheBudgetOfStepsLongerThanAMinute) {
+  for (uint64_t step_ns : {90 * kSecond, 200 * kSecond}) {
+    StepShare share(1, StepShare::kHalvingsIfSpent);
+    SampledTraining training(&share, step_ns, 0.1);
+    training.RunFor(8 * 3600 * kSecond);
+    training.Paid();
+    training.RunFor(80 * 3600 * kSecond);
+    EXPECT_TRUE(share.InCharge(training.now()));
+    EXPECT_LE(training.Paid(), 0.0101) << step_ns;
+  }
+}
+
+// So few of them are recorded between two that no stretch lies there.
+TEST(StepShare, IsJudgedAcrossEvaluations) {
+  StepShare share(1, StepShare::kHalvingsIfSpent);
+  SampledTraining training(&share, kSecond, 0.6);
+  for (int i = 0; i < 60; ++i) {
+    training.RunFor(16 * kSecond);
+    training.Pause(300 * kSecond);
+  }
+  EXPECT_GT(share.halvings(), StepShare::kHalvingsIfSpent);
 }
 
 // What costs nothing on the wall is told with errors, as steps differ.

@@ -127,6 +127,7 @@ TEST_F(SpoolTest, RemembersItsStateWhenTheFilesThatMadeItAreGone) {
     auto* counters = batch.add_counters();
     counters->set_process_key(1);
     counters->set_thinning(i == 3 ? 2 : 0);
+    counters->set_first_sampled_step(i == 3 ? 77 : 0);
     counters->set_modules_unread(i == 5 ? 3 : 1);
     auto* ring = counters->add_rings();
     ring->set_ring(2);
@@ -146,6 +147,7 @@ TEST_F(SpoolTest, RemembersItsStateWhenTheFilesThatMadeItAreGone) {
   EXPECT_EQ((spool->state().rings[{1, 2}].end), uint64_t{2 * kBatches - 1});
   EXPECT_EQ((spool->state().rings[{1, 2}].lost_relay), uint64_t{kBatches - 1});
   EXPECT_EQ(spool->state().found[1].thinning(), 2u);
+  EXPECT_EQ(spool->state().found[1].first_sampled_step(), 77u);
   EXPECT_EQ(spool->state().found[1].modules_unread(), 3u);
   EXPECT_EQ(spool->state().ended[77], 1234u);
   EXPECT_GE(spool->state().latest_ns, 1234u);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "preload/abi/handshake.h"
+#include "preload/abi/version.h"
 #include "preload/stacks/layouts/cpython_3_11.h"
 
 namespace lull::relay {

@@ -65,9 +65,15 @@ TEST_F(CostlyTraining, RecordsSomeStepsOnceNothingElseHoldsItsBudget) {
   EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
   EXPECT_EQ(Halvings(), 0u) << "30 s worth of the budget are not used up yet";
   EXPECT_EQ(ControlSteps(), 0u);
+  EXPECT_EQ(target_->first_sampled_step(), 0u);
   RunUntilSampled(2.2);
   EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
   EXPECT_EQ(ControlSteps(), StepShare::kControlOneIn);
+  const uint64_t first = target_->first_sampled_step();
+  EXPECT_GT(first, 2'000u);
+  EXPECT_LT(first, steps_);
+  RunFor(5, 0.5);
+  EXPECT_EQ(target_->first_sampled_step(), first);
   EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinSteps});
 }
 
@@ -76,6 +82,30 @@ TEST_F(CostlyTraining, RecordsAllStepsAsLongAsDetailHoldsItsBudget) {
   RunFor(600, 0.95);
   EXPECT_EQ(Halvings(), 0u);
   EXPECT_LT(target_->highest_thinning(), uint32_t{abi::kThinSteps});
+}
+
+// Launched ahead, then waited for.
+TEST_F(CostlyTraining, IsOverItsBudgetInTheMeanWhereItsCostComesInBursts) {
+  Begin({});
+  for (int i = 0; i < 60 && Halvings() == 0; ++i) {
+    RunFor(1, 5);
+    RunFor(1, 0.2);
+  }
+  EXPECT_GT(Halvings(), 0u);
+}
+
+// It is recorded whole, and cannot be made cheaper by fewer steps.
+TEST_F(CostlyTraining, PaysForNoEvaluationWithItsSteps) {
+  Begin({});
+  for (int i = 0; i < 20; ++i) {
+    RunFor(100, 0.5);
+    const uint64_t begin = now_;
+    RunFor(90, 2.5, /*with_steps=*/false);
+    target_->StepSeen({++steps_, begin, now_, 0});
+    target_->Govern(now_, hooks_ns_);
+    ASSERT_EQ(Halvings(), 0u);
+  }
+  EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
 }
 
 // Else hooks would leave nothing to windows.
@@ -133,8 +163,10 @@ TEST_F(CostlyTraining, RecordsAllThatGoesOnWhereItShowsNoSteps) {
   Begin({});
   RunFor(600, 2.2, /*with_steps=*/false);
   EXPECT_EQ(Halvings(), 0u);
-  RunFor(1, 2.2);
-  EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent) << "as soon as it does";
+  RunFor(5, 2.2);
+  EXPECT_EQ(Halvings(), 0u) << "what went on before says nothing of its steps";
+  RunUntilSampled(2.2);
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
 }
 
 TEST_F(CostlyTraining, RecordsAllOfWhatFollowsItsLastStep) {
