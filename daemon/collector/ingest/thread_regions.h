@@ -112,6 +112,7 @@ class ThreadRegions {
   uint64_t told_ns_ = 0;
   ThreadId main_{};
   size_t held_ = 0;
+  bool may_be_empty_ = true;  // one of threads_, so that looking for it may help
 };
 
 }  // namespace lull::collector
