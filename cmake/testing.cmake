@@ -1,7 +1,8 @@
-# lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ... [UNTIMED] [TIMED CASES])
+# lull_test(name LABEL unit|integration|... SOURCES ... LIBRARIES ... [UNTIMED] [TIMED CASES]
+#           [WAITS])
 #   one GoogleTest executable; every test case becomes a ctest case. TIMED: the cases (as
 #   GoogleTest's filter names them) that compare times in an executable that is UNTIMED else.
-# lull_script_test(name LABEL ... COMMAND ... [UNTIMED [AGAIN] | ONCE | LANE 1 | LANE 2])
+# lull_script_test(name LABEL ... COMMAND ... [UNTIMED [AGAIN] [WAITS] | ONCE | LANE 1 | LANE 2])
 #   any command; exit status 0 passes. ONCE: it runs alone, and is believed at once. LANE: it
 #   mostly waits, and runs beside one of the other lane at first; if it is tried again, it is
 #   alone (tests/again.py). Those come late: a negative COST.
@@ -12,6 +13,8 @@
 # A COST (ctest's property) in seconds lets a long one begin early, also in a fresh build.
 # Unit tests run side by side, and so do those that compare no times, or have seconds to
 # spare where they do (UNTIMED); all others run alone.
+# WAITS: it has a processor for less than half of its time. Of the parts of a processor that
+# tools/test has, three each, it takes one; others take two, and of a LANE three.
 # Labels: unit and integration make the default tier; slow and bench
 # are asked for by name (tools/test --help).
 find_package(GTest REQUIRED)
@@ -23,9 +26,24 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_custom_target(unit_tests)
 add_custom_target(core_tests)
 
+# The plain build's tests of the daemons and the CLI, by Clang without optimisation where it
+# is there. What they test is GCC's as ever.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LULL_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  find_program(LULL_CLANG clang++)
+endif()
+function(lull_compiles_as_test target)
+  if(LULL_CLANG)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+      "${PROJECT_SOURCE_DIR}/cmake/compile_by;${LULL_CLANG};${CMAKE_CXX_COMPILER_LAUNCHER}")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
+  else()
+    lull_compiles_quickly(${target})
+  endif()
+endfunction()
+
 if(LULL_PRECOMPILE)
   lull_headers_library(lull_tests_headers <gmock/gmock.h> <gtest/gtest.h>)
-  lull_compiles_quickly(lull_tests_headers)
+  lull_compiles_as_test(lull_tests_headers)
   target_link_libraries(lull_tests_headers PRIVATE GTest::gmock)
 endif()
 
@@ -37,16 +55,21 @@ if(NOT CMAKE_CROSSCOMPILING)
 endif()
 
 function(lull_test name)
-  cmake_parse_arguments(ARG "UNTIMED" "LABEL;TIMEOUT;TIMED" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "UNTIMED;WAITS" "LABEL;TIMEOUT;TIMED" "SOURCES;LIBRARIES;ENVIRONMENT"
+    ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   lull_warnings(${name})
   lull_in_bulk(${name})
-  lull_compiles_quickly(${name})
   if(LULL_HAS_LLD)
     target_link_options(${name} PRIVATE -fuse-ld=lld)
   endif()
   if(CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tests/(daemon|cli)")
     lull_precompiled(${name} tests)
+    lull_compiles_as_test(${name})
+  elseif(ARG_LABEL STREQUAL "unit" AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/sim$")
+    lull_compiles_as_test(${name})
+  else()
+    lull_compiles_quickly(${name})
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main lull_sanitize)
   if(ARG_LABEL STREQUAL "unit")
@@ -67,10 +90,14 @@ function(lull_test name)
   if(ARG_UNTIMED OR ARG_LABEL STREQUAL "unit")
     set(alone FALSE)
   endif()
+  set(parts 2)
+  if(ARG_WAITS)
+    set(parts 1)
+  endif()
   if(LULL_SANITIZE STREQUAL "address" AND ARG_LABEL STREQUAL "unit")
     foreach(index RANGE 3)
       add_test(NAME ${part}${index} COMMAND ${name})
-      set_tests_properties(${part}${index} PROPERTIES LABELS unit TIMEOUT 900
+      set_tests_properties(${part}${index} PROPERTIES LABELS unit TIMEOUT 900 PROCESSORS 2
         ENVIRONMENT "${ARG_ENVIRONMENT};GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${index}")
     endforeach()
     return()
@@ -85,11 +112,11 @@ function(lull_test name)
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 ${others}
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${alone}
-      ENVIRONMENT "${ARG_ENVIRONMENT}")
+      PROCESSORS ${parts} ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
 
 function(lull_script_test name)
-  cmake_parse_arguments(ARG "UNTIMED;ONCE;AGAIN" "LABEL;TIMEOUT;LANE" "COMMAND;ENVIRONMENT"
+  cmake_parse_arguments(ARG "UNTIMED;ONCE;AGAIN;WAITS" "LABEL;TIMEOUT;LANE" "COMMAND;ENVIRONMENT"
     ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
@@ -101,8 +128,13 @@ function(lull_script_test name)
   if(ARG_UNTIMED OR ARG_LABEL STREQUAL "unit")
     set(alone FALSE)
   endif()
+  set(parts 2)
+  if(ARG_WAITS)
+    set(parts 1)
+  endif()
   set(beside)
   if(ARG_LANE)
+    set(parts 3)
     set(beside --beside ${CMAKE_BINARY_DIR}/lanes.lock)
   endif()
   if(ARG_AGAIN OR (alone AND NOT ARG_ONCE AND ARG_LABEL STREQUAL "integration"))
@@ -112,7 +144,7 @@ function(lull_script_test name)
   endif()
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
-    RUN_SERIAL ${alone} ENVIRONMENT "${ARG_ENVIRONMENT}")
+    RUN_SERIAL ${alone} PROCESSORS ${parts} ENVIRONMENT "${ARG_ENVIRONMENT}")
   if(ARG_LANE)
     set_tests_properties(${name} PROPERTIES
       RUN_SERIAL FALSE RESOURCE_LOCK lane${ARG_LANE} COST -1)

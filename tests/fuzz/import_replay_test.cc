@@ -7,11 +7,12 @@
 #include <string>
 
 #include "tests/fuzz/import_inputs.h"
+#include "tests/trials.h"
 
 namespace lull::imports {
 namespace {
 
-constexpr int kReplays = 5'000;  // of each seed
+constexpr int kReplays = Trials(5'000, 2'500);  // of each seed
 
 // What stands between tokens, and numbers that are none or at an end of their range.
 constexpr const char* kPieces[] = {"",

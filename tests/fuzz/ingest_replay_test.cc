@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/fuzz/ingest_inputs.h"
+#include "tests/trials.h"
 
 namespace lull::collector {
 namespace {
@@ -19,7 +20,7 @@ TEST(IngestReplay, SurvivesMessagesWithSpoiltFields) {
   std::mt19937_64 random(2);
   int taken = 0, refused = 0;
   for (const auto& seed : IngestSeeds()) {
-    for (int i = 0; i < 1500; ++i) {
+    for (int i = 0; i < Trials(1500, 700); ++i) {
       lull::v1::IngestRequest request = seed;
       for (size_t changes = 1 + random() % 6; changes > 0; --changes) {
         MutateMessage(request, random);

@@ -7,11 +7,12 @@
 
 #include "daemon/import/snapshot_reader.h"
 #include "tests/fuzz/snapshot_inputs.h"
+#include "tests/trials.h"
 
 namespace lull::imports {
 namespace {
 
-constexpr int kReplays = 4'000;  // of each seed
+constexpr int kReplays = Trials(4'000, 2'000);  // of each seed
 
 // Opcodes, so that programs stay such, and other bytes.
 std::string Mutate(std::string input, std::mt19937_64* random) {

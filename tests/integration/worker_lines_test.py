@@ -22,6 +22,8 @@ import expected
 
 SECONDS = float(os.environ.get("LULL_SECONDS", "8"))
 LONG = SECONDS >= 60
+# Of those that differ from others only in how the workers are made.
+BRIEF = SECONDS if LONG else SECONDS / 2
 ALLOWED_POINTS = 3  # of what many samples say; of few, chance beside it
 LOOKS_PER_SECOND = 10
 # Before Python 3.14 a thread that asks for the interpreter's lock while that ends is ended there. If
@@ -48,13 +50,13 @@ class WorkerLines(unittest.TestCase):
     def tearDownClass(cls):
         cls.host.close()
 
-    def run_program(self, name, workers, start="fork", *options):
+    def run_program(self, name, workers, start="fork", *options, seconds=SECONDS):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "truth")
             command = [guest.LULL, "run", "--quiet", "--name", name, "--", torch_python(), "-W",
                        "ignore", os.path.join(PUPPETS, "loader_costs.py"), "--workers",
                        str(workers), "--start", start, "--seconds",
-                       str(SECONDS / max(1, workers) if LONG else SECONDS), "--file", file,
+                       str(seconds / max(1, workers) if LONG else seconds), "--file", file,
                        *options]
             for _ in range(3):
                 done = guest.execute(command, self.host.environment, timeout=SECONDS + 120)
@@ -68,8 +70,8 @@ class WorkerLines(unittest.TestCase):
         return {row["line"]: row for row in data["lines"]
                 if row["file"].endswith("loader_costs.py")}
 
-    def check_lines(self, name, workers, start="fork", *options):
-        truth, data = self.run_program(name, workers, start, *options)
+    def check_lines(self, name, workers, start="fork", *options, seconds=SECONDS):
+        truth, data = self.run_program(name, workers, start, *options, seconds=seconds)
         contract.check(self, "data", data)
         lines = self.lines(data)
         role = "loader" if workers else "main"
@@ -79,7 +81,7 @@ class WorkerLines(unittest.TestCase):
         whole = [row for row in data["parts"] if row["role"] == role]
         samples = sum(row["samples"] for row in whole)
         # The sampler shares one core's 0.5 % out, and this machine among its users.
-        self.assertGreater(samples, SECONDS * LOOKS_PER_SECOND / 8, whole)
+        self.assertGreater(samples, seconds * LOOKS_PER_SECOND / 8, whole)
         (data_set,) = [row for row in whole if row["part"] == "data_set"]
         for site in ("decode", "augment"):
             row = lines[expected.site("loader_costs.py", site)]
@@ -98,16 +100,16 @@ class WorkerLines(unittest.TestCase):
         self.check_lines("alone", 0)
 
     def test_one_worker(self):
-        self.check_lines("one", 1)
+        self.check_lines("one", 1, seconds=BRIEF)
 
     def test_three_workers(self):
         self.check_lines("three", 3)
 
     def test_spawned_workers(self):
-        self.check_lines("spawned", 2, "spawn")
+        self.check_lines("spawned", 2, "spawn", seconds=BRIEF)
 
     def test_workers_of_a_fork_server(self):
-        self.check_lines("served", 2, "forkserver")
+        self.check_lines("served", 2, "forkserver", seconds=BRIEF)
 
     def test_how_many_workers_would_keep_up(self):
         truth, data = self.check_lines("rested", 1, "fork", "--rest")

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr int kComparisons = 200;
+constexpr int kComparisons = Trials(200, 40);
 
 std::vector<MadeRun> Five(const MadeRun& made) {
   std::vector<MadeRun> runs(5, made);

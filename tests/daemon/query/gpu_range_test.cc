@@ -302,8 +302,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{2, false, {12 * kSecond, false, 300'000}},
                       Case{3, true, {20 * kSecond, true, 400'000}},
                       Case{4, true, {20 * kSecond, false, 2'000'000}},
-                      Case{5, true, {Trials(200, 30) * kSecond, true, 5'000'000}},
-                      Case{6, true, {Trials(200, 30) * kSecond, false, 5'000'000}}),
+                      Case{5, true, {Trials(200, 12) * kSecond, true, 5'000'000}},
+                      Case{6, true, {Trials(200, 12) * kSecond, false, 5'000'000}}),
     [](const auto& info) { return "Seed" + std::to_string(info.param.seed); });
 
 TEST(DerivedEvents, AreNoEventsOfTheJob) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "tests/trials.h"
+
 namespace lull::ranks {
 namespace {
 
@@ -57,7 +59,7 @@ TEST(HostClock, IsSurerForTheReadingsAround) {
 TEST(HostClock, HoldsTheTruthOverHours) {
   std::mt19937_64 random(11);
   auto up_to = [&random](uint64_t most) { return random() % (most + 1); };
-  for (int trial = 0; trial < 300; ++trial) {
+  for (int trial = 0; trial < Trials(300, 30); ++trial) {
     const double offset =
         (static_cast<double>(up_to(1'000'000)) - 500'000) * 1e9;  // days
     const double drift = (static_cast<double>(up_to(800)) - 400) * 1e-6;

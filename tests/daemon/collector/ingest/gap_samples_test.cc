@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/base/event_views.h"
+#include "tests/trials.h"
 
 namespace lull::collector {
 namespace {
@@ -98,11 +99,12 @@ TEST(GapSamples, ForgetsWhatIsOver) {
 
 TEST(GapSamples, HoldsABoundedNumber) {
   GapSamples samples;
-  for (uint32_t i = 0; i < 600'000; ++i) samples.AddSample(Sample(7, i));
+  constexpr uint32_t kMany = Trials(600'000u, 300'000u);
+  for (uint32_t i = 0; i < kMany; ++i) samples.AddSample(Sample(7, i));
   EXPECT_LE(samples.size(), 250'001u);
-  samples.AddIdle(Idle(7, 599'000, 600'000, 3));
+  samples.AddIdle(Idle(7, kMany - 1000, kMany, 3));
   EXPECT_EQ(samples.Take().size(), 1000u) << "the newest stay";
-  for (uint32_t tid = 0; tid < 600'000; ++tid) samples.AddSample(Sample(tid, 1));
+  for (uint32_t tid = 0; tid < kMany; ++tid) samples.AddSample(Sample(tid, 1));
   EXPECT_LE(samples.size(), 250'001u);
 }
 
