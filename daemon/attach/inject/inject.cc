@@ -19,9 +19,8 @@ namespace {
 
 constexpr absl::Duration kBackOff = absl::Milliseconds(1);
 constexpr absl::Duration kLookAgain = absl::Milliseconds(300);
-// What speaks against every thread for good is looked at this often: one of them may
-// have been about to end.
-constexpr int kRoundsForGood = 3;
+// What speaks against every thread for good is looked at this often, for each.
+constexpr int kTimesForGood = 3;
 constexpr int kGoodbyes = 20;
 // Another attach holds a thread for milliseconds, a debugger for good.
 constexpr absl::Duration kOtherTracer = absl::Seconds(2);
@@ -90,7 +89,11 @@ class Search {
   std::vector<Candidate> Candidates();
   // True when the search is over: `result_` says how.
   bool Try(const Candidate& candidate);
-  void Object(pid_t tid, Objection objection) { objections_[tid] = objection; }
+  void Object(pid_t tid, Objection objection) {
+    objections_[tid] = objection;
+    int& times = times_for_good_[tid];
+    times = objection.for_good ? times + 1 : 0;
+  }
   bool AllForGood(const std::vector<pid_t>& threads) const;
   bool AllTraced(const std::vector<pid_t>& threads);
   absl::Status TooLate() const;
@@ -104,6 +107,8 @@ class Search {
   Landscape& landscape_;
   std::vector<uint64_t> stack_ = std::vector<uint64_t>(kStackLooked / sizeof(uint64_t));
   std::map<pid_t, Objection> objections_;  // the latest for each thread
+  // In a row: a thread that has just begun, or is about to end, is believed later.
+  std::map<pid_t, int> times_for_good_;
   // Of threads that were looked at, as /proc does not tell them. A thread that sleeps
   // on another stack than its own is stopped once to see that, and then left alone.
   std::map<pid_t, uint64_t> thread_pointers_;
@@ -179,8 +184,8 @@ bool Search::Try(const Candidate& candidate) {
 
 bool Search::AllForGood(const std::vector<pid_t>& threads) const {
   return std::all_of(threads.begin(), threads.end(), [&](pid_t tid) {
-    auto at = objections_.find(tid);
-    return (at != objections_.end() && at->second.for_good) ||
+    auto at = times_for_good_.find(tid);
+    return (at != times_for_good_.end() && at->second >= kTimesForGood) ||
            StateOf(request_.pid, tid) == 'Z';
   });
 }
@@ -224,10 +229,13 @@ absl::StatusOr<Outcome> Search::Run() {
     }
     std::vector<pid_t> threads = Procfs().Threads(request_.pid);
     if (threads.empty()) continue;  // gone: AgainstProcess() says so
-    if (round >= kRoundsForGood && AllForGood(threads)) {
+    if (round >= kTimesForGood && AllForGood(threads)) {
+      const auto why =
+          std::find_if(objections_.begin(), objections_.end(),
+                       [](const auto& objection) { return objection.second.for_good; });
       return absl::FailedPreconditionError(
           absl::StrCat("no thread of process ", request_.pid, " can do it: each ",
-                       objections_.begin()->second.text));
+                       why == objections_.end() ? "has ended" : why->second.text));
     }
     if (AllTraced(threads)) {
       return absl::FailedPreconditionError(

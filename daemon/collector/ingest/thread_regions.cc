@@ -54,8 +54,10 @@ ThreadRegions::Thread* ThreadRegions::ThreadOf(ThreadId tid) {
 }
 
 void ThreadRegions::AddOfTheEngine(ThreadId tid) {
-  if (Thread* thread = ThreadOf(tid)) thread->serves = true;
-  may_be_empty_ = true;
+  Thread* thread = ThreadOf(tid);
+  if (thread == nullptr) return;
+  thread->serves = true;
+  may_be_empty_ = may_be_empty_ || thread->empty();
 }
 
 void ThreadRegions::Add(ThreadId tid, const Piece& piece) {
@@ -106,7 +108,7 @@ void ThreadRegions::AddScope(ThreadId tid, uint64_t start_ns, uint64_t end_ns,
   Thread* thread = ThreadOf(tid);
   if (thread == nullptr) return;
   thread->has_scopes = true;
-  may_be_empty_ = true;
+  may_be_empty_ = may_be_empty_ || thread->empty();
   if (waiting_.size() >= kMostWaiting) {
     Apply(waiting_.front());
     waiting_.pop_front();

@@ -24,6 +24,7 @@ double Growth(uint64_t now, uint64_t before) {
 void Governor::BeginWatch() {
   attached_ = true;
   early_windows_ = kEarlyWindows;
+  least_windows_ = 0;
   last_ns_ = 0;
   window_hooks_ns_ = window_gpu_ns_ = 0;
 }
@@ -114,7 +115,7 @@ void Governor::JudgeHooks(double hooks_share) {
   } else if (low && level > 0) {
     if (++calm_ == kCalmWindows) {
       level = level == abi::kThinLaunches ? abi::kThinNativeStacks : abi::kThinNothing;
-      calm_ = 0;
+      calm_ = least_windows_ = 0;
     }
   } else {
     calm_ = 0;

@@ -60,7 +60,10 @@ class Governor {
 
   // From now on it is a watch of an attached job, which begins.
   void BeginWatch();
-  void set_hooks_part(double part) { hooks_part_ = part; }
+  void set_hooks_part(double part) {
+    hooks_part_ = part;
+    least_windows_ = 0;
+  }
 
   // Totals so far: time in hooks, cost of GPU tracing. Call it a few times a second.
   Verdict Update(uint64_t now_ns, uint64_t hooks_ns, uint64_t gpu_ns);
@@ -108,8 +111,8 @@ class Governor {
   uint32_t highest_ = 0;
   int calm_ = 0;
   bool in_steps_ = false;
-  // Of windows at the least detail, among steps: so many, at most kSpentWindows, and
-  // the mean that fades with as many.
+  // Of windows since there is the least detail, among steps: so many, at most
+  // kSpentWindows, and the mean that fades with as many.
   int least_windows_ = 0;
   double least_share_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "preload/abi/segment.h"
 
@@ -25,22 +26,27 @@ void StepShare::AddStep(const steps::TimedStep& step) {
 
 void StepShare::Update(uint64_t now_ns, uint64_t cost_ns) {
   if (budget_ <= 0) return;
+  const bool stands_still = !InCharge(now_ns) || now_ns >= pace_.NextUntil();
+  const bool new_step = std::exchange(looked_step_ns_, step_ns_) != step_ns_;
   if (since_ns_ == 0) {
     Begin(now_ns, cost_ns);
-  } else if (!InCharge(now_ns)) {
+  } else if (stands_still) {
     since_ns_ += now_ns - last_ns_;
     cost_then_ns_ += cost_ns - std::min(cost_ns, last_cost_ns_);
     recorded_then_ += recorded_ - last_recorded_;
   }
-  last_ns_ = now_ns;
-  last_cost_ns_ = cost_ns;
-  last_recorded_ = recorded_;
-  if (!InCharge(now_ns)) return;
+  if (new_step || stands_still || last_ns_ == 0) {
+    last_ns_ = now_ns;
+    last_cost_ns_ = cost_ns;
+    last_recorded_ = recorded_;
+  }
+  if (stands_still) return;
   if (now_ns <= since_ns_) {  // what is told until then is of before
     cost_then_ns_ = cost_ns;
     recorded_then_ = recorded_;
     return;
   }
+  if (!new_step) return;  // it may be an evaluation that goes on
   const uint64_t elapsed = now_ns - since_ns_;
   const uint64_t steps = recorded_ - recorded_then_;
   if (elapsed < kShortestNs || steps < kFewestSteps) return;

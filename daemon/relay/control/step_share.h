@@ -42,8 +42,7 @@ class StepShare {
 
   uint32_t halvings() const { return halvings_; }
   // Whether hooks rest in steps at all. Else nothing is held by this, and detail has to
-  // go: the process may show no steps, or none that can rest. Meanwhile the stretch
-  // stands still.
+  // go: the process may show no steps, or none that can rest.
   bool InCharge(uint64_t now_ns) const {
     return rested_ns_ != 0 &&
            (since_rest_ < kOutOfSightSteps || now_ns < rested_ns_ + kOutOfSightNs) &&
@@ -71,11 +70,13 @@ class StepShare {
   uint64_t step_ns_ = 0;     // the end of the last one
   Pace pace_;
   uint64_t recorded_ = 0;    // steps
-  // The stretch whose mean is looked at.
+  // The stretch whose mean is looked at. It stands still where this is not in charge,
+  // and after the last step: an evaluation no share makes cheaper.
   uint64_t since_ns_ = 0;  // 0: none yet; in the future: it begins then
   uint64_t cost_then_ns_ = 0;
   uint64_t recorded_then_ = 0;
-  // At the last look.
+  uint64_t looked_step_ns_ = 0;  // step_ns_ at the last look
+  // At the last look after a step: what is later may be no part of the steps.
   uint64_t last_ns_ = 0;
   uint64_t last_cost_ns_ = 0;
   uint64_t last_recorded_ = 0;

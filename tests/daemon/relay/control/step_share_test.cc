@@ -23,9 +23,10 @@ class SampledTraining {
     for (const uint64_t until = now_ + ns; now_ < until;) Step();
   }
   void set_cost(double cost) { cost_ = cost; }
-  // No step, and nothing that costs.
-  void Pause(uint64_t ns) {
+  // No step, but what costs so much.
+  void Evaluate(uint64_t ns, double cost) {
     for (const uint64_t until = now_ + ns; now_ < until; now_ += 250 * kMs) {
+      cost_ns_ += static_cast<uint64_t>(cost * (250 * kMs));
       share_->Update(now_, cost_ns_);
     }
   }
@@ -141,9 +142,19 @@ TEST(StepShare, IsJudgedAcrossEvaluations) {
   SampledTraining training(&share, kSecond, 0.6);
   for (int i = 0; i < 60; ++i) {
     training.RunFor(16 * kSecond);
-    training.Pause(300 * kSecond);
+    training.Evaluate(300 * kSecond, 0);
   }
   EXPECT_GT(share.halvings(), StepShare::kHalvingsIfSpent);
+}
+
+TEST(StepShare, PaysForNoEvaluationWithFewerSteps) {
+  StepShare share(1, StepShare::kHalvingsIfSpent);
+  SampledTraining training(&share, kSecond, 0.02);
+  for (int i = 0; i < 60; ++i) {
+    training.RunFor(60 * kSecond);
+    training.Evaluate(90 * kSecond, 0.05);
+    ASSERT_LE(share.halvings(), StepShare::kHalvingsIfSpent + 1) << i;
+  }
 }
 
 // What costs nothing on the wall is told with errors, as steps differ.

@@ -108,6 +108,23 @@ TEST_F(CostlyTraining, PaysForNoEvaluationWithItsSteps) {
   EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
 }
 
+// What was long ago, with less detail, says nothing of its steps of today.
+TEST_F(CostlyTraining, IsJudgedAfreshEachTimeThatItHasTheLeastDetail) {
+  Begin({});
+  RunFor(18, 2);
+  EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+  EXPECT_EQ(Halvings(), 0u);
+  RunFor(60, 0.3);
+  RunFor(600, 0.9);
+  const uint64_t begin = now_;
+  RunFor(90, 5, /*with_steps=*/false);
+  target_->StepSeen({++steps_, begin, now_, 0});
+  target_->Govern(now_, hooks_ns_);
+  EXPECT_EQ(Halvings(), 0u);
+  RunFor(5, 0.9);
+  EXPECT_EQ(Halvings(), 0u);
+}
+
 // Else hooks would leave nothing to windows.
 TEST_F(CostlyTraining, IsToLeaveAPartOfTheBudgetToWindows) {
   Begin({}, v1::GPU_MODE_WINDOW);
