@@ -114,17 +114,12 @@ Row& Row::Set(const char* key, Json schema) {
   return *this;
 }
 
-Row& Row::SetOptional(const char* key, Json schema) {
-  optional_.push_back(key);
-  return Set(key, std::move(schema));
-}
-
 Row& Row::Erase(const char* key) {
   properties_.erase(key);
   return *this;
 }
 
-Json Row::Done() const { return Closed(properties_, optional_); }
+Json Row::Done() const { return Closed(properties_, {}); }
 
 Json Document(const std::string& title, Json schema) {
   Json definitions = Json::object();

@@ -49,14 +49,12 @@ class Row {
   Row& Insert(const char* after, const char* key, Json schema);
   // json[key] = ...
   Row& Set(const char* key, Json schema);
-  Row& SetOptional(const char* key, Json schema);
   Row& Erase(const char* key);
 
   Json Done() const;
 
  private:
   Json properties_;
-  std::vector<const char*> optional_;
 };
 
 template <typename Message>

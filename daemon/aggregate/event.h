@@ -134,11 +134,6 @@ inline bool ChangesLive(EventType type) {
   return IsMemory(type) || type == EventType::kTorchReserved ||
          type == EventType::kForgotten;
 }
-// A look at a thread, which weighs what it stands for.
-inline bool IsSample(EventType type) {
-  return type == EventType::kHostSample || type == EventType::kGapSample ||
-         type == EventType::kEngineSample;
-}
 // What ran on a device.
 inline bool IsOperation(EventType type) {
   return type >= EventType::kGpuKernel && type <= EventType::kGpuGraph;
