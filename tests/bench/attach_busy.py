@@ -2,7 +2,7 @@
 """Attaching to the trainer of trainer_cost.py while all processors are busy: loader workers that
 compute, as many as there are processors.
 
-    tests/bench/attach_busy.py [--rounds N] [--seconds S] [--gpu window|continuous|host]
+    tests/bench/attach_busy.py [--rounds N] [--seconds S] [--gpu window|continuous|host] [-- OPTION...]
 
 For each attachment: events lost, what lull says of its cost, the longest stop of a thread, device
 time that was traced, and how long after the end of its time the attach was over. The step time
@@ -36,7 +36,7 @@ class Round:
         self.began_ns = time.monotonic_ns()
         child = subprocess.Popen(
             [lull, "attach", str(pid), "--for", f"{arguments.seconds}s", "--gpu", arguments.gpu,
-             "--name", name], env=environment, stderr=subprocess.PIPE, text=True)
+             "--name", name, *arguments.options], env=environment, stderr=subprocess.PIPE, text=True)
         self.watching_ns = None
         for line in child.stderr:
             found = re.search(r"stopped for longer than ([\d.]+)(us|ms|s)", line)
@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--gpu", default="window")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("options", nargs="*", help="after --: more options of lull attach")
     arguments = parser.parse_args()
     if not os.path.exists(trainer_cost.TORCH):
         print("attach_busy: left out, no PyTorch (tests/torch/install)")

@@ -23,38 +23,52 @@ double Growth(uint64_t now, uint64_t before) {
 
 void Governor::BeginWatch() {
   attached_ = true;
-  early_windows_ = kEarlyWindows;
-  least_windows_ = 0;
+  ForgetLeast();
   last_ns_ = 0;
-  window_hooks_ns_ = window_gpu_ns_ = 0;
+  window_ns_ = 0;
+  window_hooks_ns_ = 0;
 }
 
 Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
                                    uint64_t gpu_ns) {
   if (budget_ <= 0) return verdict_;
   if (last_ns_ == 0) {
-    window_start_ns_ = now_ns;
+    early_ = attached_;
+    early_until_ns_ = now_ns + kEarlyNs;
     const auto credit = static_cast<double>(kCreditNs);
-    balance_ns_ =
-        budget_ * (attached_ ? credit * kKeptForTracing + double{kColdNs} : credit);
-    hooks_balance_ns_ = balance_ns_ * hooks_part_;
+    const auto cold = static_cast<double>(kColdNs);
+    balance_ns_ = budget_ * (attached_ ? credit * kKeptForTracing + cold : credit);
+    hooks_balance_ns_ = budget_ * hooks_part_ * (attached_ ? cold : credit);
   } else {
-    double hooks = Growth(hooks_ns, last_hooks_ns_);
+    const uint64_t elapsed = now_ns - last_ns_;
+    const double hooks = Growth(hooks_ns, last_hooks_ns_);
     const double gpu = Growth(gpu_ns, last_gpu_ns_);
-    window_hooks_ns_ += hooks;
-    window_gpu_ns_ += gpu;
-    Pay(now_ns - last_ns_, hooks, gpu);
+    if (!SaysNothing(elapsed, hooks, gpu)) {
+      window_ns_ += elapsed;
+      window_hooks_ns_ += hooks;
+    }
+    Pay(elapsed, hooks, gpu);
   }
   last_ns_ = now_ns;
   last_hooks_ns_ = hooks_ns;
   last_gpu_ns_ = gpu_ns;
-  if (now_ns >= window_start_ns_ + (early_windows_ > 0 ? kEarlyWindowNs : kWindowNs)) {
-    early_windows_ = std::max(0, early_windows_ - 1);
-    JudgeHooks(window_hooks_ns_ / static_cast<double>(now_ns - window_start_ns_));
-    window_start_ns_ = now_ns;
-    window_hooks_ns_ = window_gpu_ns_ = 0;
+  was_traced_ = traced_;
+  if (window_ns_ >= (early_ ? kEarlyWindowNs : kWindowNs)) {
+    JudgeHooks(window_hooks_ns_ / static_cast<double>(window_ns_));
+    window_ns_ = 0;
+    window_hooks_ns_ = 0;
+  }
+  if (early_ && now_ns >= early_until_ns_) {
+    early_ = false;
+    ForgetLeast();  // those were no whole seconds
   }
   return verdict_;
+}
+
+bool Governor::SaysNothing(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) const {
+  if (verdict_.thinning != abi::kThinLaunches || keep_detail_) return false;
+  const bool low = hooks_ns < budget_ / 2 * static_cast<double>(elapsed_ns);
+  return !low && (traced_ || was_traced_ || gpu_ns > hooks_ns * kTracedPart);
 }
 
 void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
@@ -92,15 +106,15 @@ void Governor::JudgeHooks(double hooks_share) {
   uint32_t& level = verdict_.thinning;
   if (keep_detail_) {
     level = abi::kThinNothing;
-    calm_ = least_windows_ = 0;
+    calm_ = 0;
+    ForgetLeast();
     return;
   }
   bool low = hooks_share < budget_ / 2;
-  const bool traced = window_gpu_ns_ > window_hooks_ns_ * kTracedPart;
-  if (level == abi::kThinLaunches && traced && !low) return;
   if (level == abi::kThinLaunches && in_steps_) {
     least_windows_ = std::min(least_windows_ + 1, kSpentWindows);
     least_share_ += (hooks_share - least_share_) / least_windows_;
+    over_in_a_row_ = hooks_share > budget_ * hooks_part_ ? over_in_a_row_ + 1 : 0;
   }
   // What a job's start costs is made up for later: no detail goes for that. (A watch
   // may be over by then, and begins with kColdNs worth more than this.)
@@ -115,7 +129,8 @@ void Governor::JudgeHooks(double hooks_share) {
   } else if (low && level > 0) {
     if (++calm_ == kCalmWindows) {
       level = level == abi::kThinLaunches ? abi::kThinNativeStacks : abi::kThinNothing;
-      calm_ = least_windows_ = 0;
+      calm_ = 0;
+      ForgetLeast();
     }
   } else {
     calm_ = 0;

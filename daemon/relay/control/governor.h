@@ -21,10 +21,13 @@
 //
 // A watch of an attached job may be over after seconds. So it begins with what is kept
 // for the GPU and kColdNs worth of the budget, as the first look at each line takes
-// longer; and in its first kEarlyWindows hooks are looked at after kEarlyWindowNs each.
+// longer. Hooks have the latter alone. For kEarlyNs they are looked at after
+// kEarlyWindowNs each, and the least detail is not enough where kEarlySpentWindows in a
+// row are over the part of the budget that is theirs.
 //
-// At the least detail launches are recorded in windows of tracing alone. So a second
-// with a window says nothing about the others, and is passed over unless it was cheap.
+// At the least detail launches are recorded in windows of tracing alone. So the time
+// between two updates in which there was tracing says nothing about the rest, and is no
+// part of a second that is looked at, unless it was cheap.
 //
 // The cost of hooks is what the target's own clock readings saw. That of tracing is
 // what they saw (our calls of CUPTI, our callbacks) or, where the steps of the target
@@ -40,10 +43,11 @@ class Governor {
  public:
   static constexpr uint64_t kWindowNs = 1'000'000'000;
   static constexpr uint64_t kEarlyWindowNs = kWindowNs / 4;
-  static constexpr int kEarlyWindows = 8;
+  static constexpr uint64_t kEarlyNs = 5'000'000'000;
   static constexpr uint64_t kColdNs = 1'000'000'000;
   static constexpr int kCalmWindows = 5;
   static constexpr int kSpentWindows = 10;
+  static constexpr int kEarlySpentWindows = 4;
   static constexpr uint64_t kCreditNs = 30'000'000'000;
   static constexpr uint64_t kDebtNs = 300'000'000'000;  // more is forgiven
 
@@ -62,7 +66,7 @@ class Governor {
   void BeginWatch();
   void set_hooks_part(double part) {
     hooks_part_ = part;
-    least_windows_ = 0;
+    ForgetLeast();
   }
 
   // Totals so far: time in hooks, cost of GPU tracing. Call it a few times a second.
@@ -72,32 +76,39 @@ class Governor {
   void set_keep_detail(bool keep) { keep_detail_ = keep; }
 
   uint32_t highest() const { return highest_; }
+  // Whether the GPU is traced now; say so before Update().
+  void set_traced(bool traced) { traced_ = traced; }
   // Whether the process is among its steps. What goes on elsewhere no share of steps
   // can make cheaper, and it does not count for IsSpent().
   void set_in_steps(bool in_steps) { in_steps_ = in_steps; }
   // At the least detail hooks alone take more than their part of the budget, in the
-  // mean of the last kSpentWindows, and a balance of theirs is used up, too: what
-  // tracing costs does not count.
+  // mean of the last kSpentWindows or early in a watch, and a balance of theirs is used
+  // up, too: what tracing costs does not count.
   bool IsSpent() const {
-    return least_windows_ == kSpentWindows && hooks_balance_ns_ < 0 &&
-           least_share_ > budget_ * hooks_part_;
+    if (hooks_balance_ns_ >= 0) return false;
+    if (early_) return over_in_a_row_ >= kEarlySpentWindows;
+    return least_windows_ == kSpentWindows && least_share_ > budget_ * hooks_part_;
   }
 
  private:
   void Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns);
+  bool SaysNothing(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) const;
   void JudgeHooks(double hooks_share);
+  void ForgetLeast() { least_windows_ = over_in_a_row_ = 0; }
   bool GpuIsLargerPart() const { return recent_gpu_ns_ > recent_hooks_ns_; }
 
   const double budget_;  // of time
   double hooks_part_;
   bool attached_ = false;
-  int early_windows_ = 0;  // so many are left
+  bool early_ = false;  // in a watch
+  uint64_t early_until_ns_ = 0;
+  bool traced_ = false;
+  bool was_traced_ = false;  // at the update before
   uint64_t last_ns_ = 0;
   uint64_t last_hooks_ns_ = 0;
   uint64_t last_gpu_ns_ = 0;
-  uint64_t window_start_ns_ = 0;
+  uint64_t window_ns_ = 0;  // so long is it by now
   double window_hooks_ns_ = 0;
-  double window_gpu_ns_ = 0;
 
   double balance_ns_ = 0;
   double hooks_balance_ns_ = 0;  // of their part, which they alone pay from
@@ -112,9 +123,10 @@ class Governor {
   int calm_ = 0;
   bool in_steps_ = false;
   // Of windows since there is the least detail, among steps: so many, at most
-  // kSpentWindows, and the mean that fades with as many.
+  // kSpentWindows, the mean that fades with as many, and the last ones that were over.
   int least_windows_ = 0;
   double least_share_ = 0;
+  int over_in_a_row_ = 0;
 };
 
 }  // namespace lull::relay

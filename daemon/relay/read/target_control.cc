@@ -49,6 +49,7 @@ TargetControl::TargetControl(const SegmentReader& segment,
 #undef LULL_SET
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
   // As an earlier worker left it.
+  gpu_hold_ = control.gpu_hold.load(kRelaxed) != 0;
   const uint32_t halvings = control.recorded_halvings.load(kRelaxed);
   if (asks_for_share_ || halvings != 0) BeginStepShare(halvings);
   WriteGpuPlan(plan, &control);
@@ -147,6 +148,8 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
   const uint64_t gpu_ns =
       wall_cost_.tracing().WithOwn(Total(segment_.header().gpu_self_ns));
   governor_.set_keep_detail(GovernSteps(now_ns, hooks_ns));
+  governor_.set_traced(segment_.header().cupti_state.load(kRelaxed) ==
+                       static_cast<uint32_t>(abi::CuptiState::kTracing));
   governor_.set_in_steps(now_ns < pace_.NextUntil());
   Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);
   segment_.control().thinning.store(verdict.thinning, kRelaxed);

@@ -18,25 +18,34 @@ constexpr uint64_t kStepNs = 10 * kMs;
 class CostlyTraining : public testing::Test {
  protected:
   void Begin(const lull::v1::JobSettings& settings,
-             v1::GpuMode mode = v1::GPU_MODE_HOST) {
+             v1::GpuMode mode = v1::GPU_MODE_HOST, bool attached = false) {
     GpuPlan plan;
     plan.mode = mode;
-    target_ = std::make_unique<TargetControl>(reader_, settings, plan, nullptr, 77);
+    target_ =
+        std::make_unique<TargetControl>(reader_, settings, plan, nullptr, 77, attached);
+    if (attached) target_->Arm(plan, now_);
   }
-  void RunFor(int seconds, double percent, bool with_steps = true) {
-    for (int i = 0; i < 4 * seconds; ++i) {
-      if (with_steps) {
-        for (uint64_t step = 0; step < 250 * kMs / kStepNs; ++step) {
-          const uint64_t begin = now_ + step * kStepNs;
-          target_->StepSeen({++steps_, begin, begin + kStepNs, Rested()});
-        }
-      }
-      now_ += 250 * kMs;
-      hooks_ns_ += static_cast<uint64_t>(percent / 100 * (250 * kMs));
-      // The end of each step, of a process that is not traced.
-      segment_.view().header().gpu_self_ns.fetch_add(250 * kMs / kStepNs * kUs);
-      target_->Govern(now_, hooks_ns_);
+  void BeginWatch(v1::GpuMode mode = v1::GPU_MODE_HOST) {
+    look_ns_ = 100 * kMs;  // as a relay looks
+    Begin({}, mode, /*attached=*/true);
+  }
+  void RunFor(uint64_t seconds, double percent, bool with_steps = true) {
+    for (uint64_t ran = 0; ran < seconds * kSecond; ran += look_ns_) {
+      Look(percent, with_steps);
     }
+  }
+  void Look(double percent, bool with_steps = true) {
+    if (with_steps) {
+      for (uint64_t step = 0; step < look_ns_ / kStepNs; ++step) {
+        const uint64_t begin = now_ + step * kStepNs;
+        target_->StepSeen({++steps_, begin, begin + kStepNs, Rested()});
+      }
+    }
+    now_ += look_ns_;
+    hooks_ns_ += static_cast<uint64_t>(percent / 100 * static_cast<double>(look_ns_));
+    // The end of each step, of a process that is not traced.
+    segment_.view().header().gpu_self_ns.fetch_add(look_ns_ / kStepNs * kUs);
+    target_->Govern(now_, hooks_ns_);
   }
   void RunUntilSampled(double percent) {
     for (int i = 0; i < 600 && Halvings() == 0; ++i) RunFor(1, percent);
@@ -53,6 +62,7 @@ class CostlyTraining : public testing::Test {
   FakeSegment segment_;
   SegmentReader reader_{segment_.base()};
   std::unique_ptr<TargetControl> target_;
+  uint64_t look_ns_ = 250 * kMs;
   uint64_t now_ = 50 * kSecond;
   uint64_t hooks_ns_ = 0;
   uint64_t steps_ = 0;
@@ -75,6 +85,81 @@ TEST_F(CostlyTraining, RecordsSomeStepsOnceNothingElseHoldsItsBudget) {
   RunFor(5, 0.5);
   EXPECT_EQ(target_->first_sampled_step(), first);
   EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinSteps});
+}
+
+// It may be over after five.
+TEST_F(CostlyTraining, RecordsSomeStepsWithinThreeSecondsOfAWatch) {
+  for (const double percent : {2.0, 2.3, 3.0, 8.0}) {
+    SCOPED_TRACE(percent);
+    segment_.view().control().recorded_halvings.store(0);
+    BeginWatch();
+    RunFor(1, percent);
+    EXPECT_EQ(Halvings(), 0u);
+    RunFor(2, percent);
+    EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
+  }
+}
+
+// The relay hears of a step when it has ended.
+TEST_F(CostlyTraining, RecordsSomeStepsOfAWatchThatShowsNoneAtFirst) {
+  BeginWatch();
+  RunFor(2, 3, /*with_steps=*/false);
+  EXPECT_EQ(Halvings(), 0u);
+  RunFor(2, 3);
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
+}
+
+// No quarter of a second is without one.
+TEST_F(CostlyTraining, RecordsSomeStepsOfAWatchWithManyWindows) {
+  BeginWatch(v1::GPU_MODE_WINDOW);
+  for (int i = 0; i < 45; ++i) {
+    const bool traced = i % 3 == 2;
+    segment_.view().header().cupti_state.store(static_cast<uint32_t>(
+        traced ? abi::CuptiState::kTracing : abi::CuptiState::kReady));
+    Look(traced ? 9 : 3);
+  }
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
+}
+
+// What is recorded in windows alone no share of steps makes less.
+TEST_F(CostlyTraining, RecordsAllStepsOfAWatchWhoseWindowsAloneAreDear) {
+  BeginWatch(v1::GPU_MODE_WINDOW);
+  for (int i = 0; i < 45; ++i) {
+    const bool traced = i % 4 >= 2;
+    segment_.view().header().cupti_state.store(static_cast<uint32_t>(
+        traced ? abi::CuptiState::kTracing : abi::CuptiState::kReady));
+    Look(traced ? 6 : 0.6);
+  }
+  EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+  EXPECT_EQ(Halvings(), 0u);
+}
+
+// The first look at each line takes longer.
+TEST_F(CostlyTraining, RecordsAllStepsOfAWatchOfWhichTheFirstSecondAloneIsDear) {
+  for (const double percent : {3.0, 5.0, 6.0, 8.0}) {
+    SCOPED_TRACE(percent);
+    BeginWatch();
+    RunFor(1, percent);
+    RunFor(20, 0.9);
+    EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+    EXPECT_EQ(Halvings(), 0u);
+  }
+}
+
+// None of its steps may have been seen to end.
+TEST_F(CostlyTraining, RecordsAllOfAWatchThatShowsNoSteps) {
+  BeginWatch();
+  RunFor(5, 3, /*with_steps=*/false);
+  EXPECT_EQ(Halvings(), 0u);
+}
+
+TEST_F(CostlyTraining, IsJudgedInTheMeanOnceAWatchIsOld) {
+  BeginWatch();
+  RunFor(60, 0.9);
+  RunFor(12, 3);
+  EXPECT_EQ(Halvings(), 0u);
+  RunFor(60, 3);
+  EXPECT_GE(Halvings(), StepShare::kHalvingsIfSpent);
 }
 
 TEST_F(CostlyTraining, RecordsAllStepsAsLongAsDetailHoldsItsBudget) {
@@ -213,6 +298,14 @@ TEST_F(CostlyTraining, IsRecordedWholeAgainWhenItIsArmedAgain) {
   target_->Arm(plan, now_);
   EXPECT_EQ(Halvings(), 0u);
   EXPECT_EQ(ControlSteps(), 0u);
+}
+
+// An earlier reader ended while the GPU was not to be traced.
+TEST_F(CostlyTraining, IsNotHeldForGoodByAReaderThatIsNoMore) {
+  segment_.view().control().gpu_hold.store(1);
+  Begin({}, v1::GPU_MODE_WINDOW);
+  RunFor(1, 0.1);
+  EXPECT_EQ(segment_.view().control().gpu_hold.load(), 0u);
 }
 
 TEST_F(CostlyTraining, GoesOnAsItWasWithANewReader) {
