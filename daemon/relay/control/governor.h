@@ -20,10 +20,9 @@
 // at most the budget, plus kCreditNs worth of it once.
 //
 // A watch of an attached job may be over after seconds. So it begins with what is kept
-// for the GPU and kColdNs worth of the budget, as the first look at each line takes
-// longer. Hooks have the latter alone. For kEarlyNs they are looked at after
-// kEarlyWindowNs each, and the least detail is not enough where kEarlySpentWindows in a
-// row are over the part of the budget that is theirs.
+// for the GPU and, as the first look at each line takes longer, kColdNs worth, which is
+// all that hooks have. For kEarlyNs they are looked at after kEarlyWindowNs each, and
+// kEarlySpentWindows in a row over their part show that the least detail is too much.
 //
 // At the least detail launches are recorded in windows of tracing alone. So the time
 // between two updates in which there was tracing says nothing about the rest, and is no
@@ -102,8 +101,7 @@ class Governor {
   bool attached_ = false;
   bool early_ = false;  // in a watch
   uint64_t early_until_ns_ = 0;
-  bool traced_ = false;
-  bool was_traced_ = false;  // at the update before
+  bool traced_ = false, was_traced_ = false;  // now, and at the update before
   uint64_t last_ns_ = 0;
   uint64_t last_hooks_ns_ = 0;
   uint64_t last_gpu_ns_ = 0;
