@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "preload/abi/segment.h"
 
@@ -13,6 +14,8 @@ constexpr double kKeptForTracing = 2.0 / 3;
 // What tracing takes beside hooks, at least, where it makes them record more. The end
 // of each step takes a little for it in any process (preload/cupti/tracer.cc).
 constexpr double kTracedPart = 0.05;
+// Early in a watch the mean is of few steps, and off by where it begins and ends.
+constexpr double kClearlyOver = 1.25;
 
 // A counter that runs backwards is no cost.
 double Growth(uint64_t now, uint64_t before) {
@@ -25,50 +28,58 @@ void Governor::BeginWatch() {
   attached_ = true;
   ForgetLeast();
   last_ns_ = 0;
-  window_ns_ = 0;
-  window_hooks_ns_ = 0;
+  look_ = traced_look_ = {};
+}
+
+void Governor::ForgetLeast() {
+  least_windows_ = early_over_ = 0;
+  least_ = {};
+}
+
+bool Governor::IsSpent() const {
+  if (hooks_balance_ns_ >= 0) return false;
+  if (early_) return early_over_ >= 2;
+  return least_windows_ == kSpentWindows && least_share_ > budget_ * hooks_part_;
 }
 
 Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
                                    uint64_t gpu_ns) {
   if (budget_ <= 0) return verdict_;
+  const double credit = budget_ * static_cast<double>(kCreditNs);
   if (last_ns_ == 0) {
     early_ = attached_;
     early_until_ns_ = now_ns + kEarlyNs;
-    const auto credit = static_cast<double>(kCreditNs);
-    const auto cold = static_cast<double>(kColdNs);
-    balance_ns_ = budget_ * (attached_ ? credit * kKeptForTracing + cold : credit);
-    hooks_balance_ns_ = budget_ * hooks_part_ * (attached_ ? cold : credit);
+    const double cold = budget_ * static_cast<double>(kColdNs);
+    balance_ns_ = attached_ ? credit * kKeptForTracing + cold : credit;
+    hooks_balance_ns_ = hooks_part_ * (attached_ ? cold : credit);
   } else {
-    const uint64_t elapsed = now_ns - last_ns_;
-    const double hooks = Growth(hooks_ns, last_hooks_ns_);
+    const Look look = {now_ns - last_ns_, Growth(hooks_ns, last_hooks_ns_)};
     const double gpu = Growth(gpu_ns, last_gpu_ns_);
-    if (!SaysNothing(elapsed, hooks, gpu)) {
-      window_ns_ += elapsed;
-      window_hooks_ns_ += hooks;
-    }
-    Pay(elapsed, hooks, gpu);
+    AddLook(look, gpu);
+    Pay(look.ns, look.hooks_ns, gpu);
   }
   last_ns_ = now_ns;
   last_hooks_ns_ = hooks_ns;
   last_gpu_ns_ = gpu_ns;
   was_traced_ = traced_;
-  if (window_ns_ >= (early_ ? kEarlyWindowNs : kWindowNs)) {
-    JudgeHooks(window_hooks_ns_ / static_cast<double>(window_ns_));
-    window_ns_ = 0;
-    window_hooks_ns_ = 0;
+  const uint64_t length = early_ ? kEarlyWindowNs : kWindowNs;
+  if (traced_look_.ns >= length || look_.ns >= length) {
+    if (traced_look_.share() < budget_ / 2) look_.Add(traced_look_);
+    traced_look_ = {};
   }
+  if (look_.ns >= length) JudgeHooks(std::exchange(look_, {}));
   if (early_ && now_ns >= early_until_ns_) {
     early_ = false;
     ForgetLeast();  // those were no whole seconds
+    hooks_balance_ns_ = hooks_part_ * credit;
   }
   return verdict_;
 }
 
-bool Governor::SaysNothing(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) const {
-  if (verdict_.thinning != abi::kThinLaunches || keep_detail_) return false;
-  const bool low = hooks_ns < budget_ / 2 * static_cast<double>(elapsed_ns);
-  return !low && (traced_ || was_traced_ || gpu_ns > hooks_ns * kTracedPart);
+void Governor::AddLook(const Look& look, double gpu_ns) {
+  const bool least = verdict_.thinning == abi::kThinLaunches && !keep_detail_;
+  const bool traced = traced_ || was_traced_ || gpu_ns > look.hooks_ns * kTracedPart;
+  (least && traced ? traced_look_ : look_).Add(look);
 }
 
 void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
@@ -102,7 +113,8 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
   release_at_ns_ = std::min(gpu_since_release_ns_, credit);
 }
 
-void Governor::JudgeHooks(double hooks_share) {
+void Governor::JudgeHooks(const Look& look) {
+  const double hooks_share = look.share();
   uint32_t& level = verdict_.thinning;
   if (keep_detail_) {
     level = abi::kThinNothing;
@@ -111,10 +123,15 @@ void Governor::JudgeHooks(double hooks_share) {
     return;
   }
   bool low = hooks_share < budget_ / 2;
-  if (level == abi::kThinLaunches && in_steps_) {
+  if (level == abi::kThinLaunches && step_ns_ != 0) {
     least_windows_ = std::min(least_windows_ + 1, kSpentWindows);
     least_share_ += (hooks_share - least_share_) / least_windows_;
-    over_in_a_row_ = hooks_share > budget_ * hooks_part_ ? over_in_a_row_ + 1 : 0;
+    least_.Add(look);
+    if (least_.ns >= std::max(kEarlySpentNs, 2 * step_ns_)) {
+      const bool over = least_.share() > kClearlyOver * budget_ * hooks_part_;
+      early_over_ = over ? early_over_ + 1 : 0;
+      least_ = {};
+    }
   }
   // What a job's start costs is made up for later: no detail goes for that. (A watch
   // may be over by then, and begins with kColdNs worth more than this.)

@@ -4,8 +4,7 @@
 //   detail of the hooks (abi::Thinning), a step at a time
 //   windows of GPU tracing: they are held back until the budget has recovered
 //
-// Where neither is enough it says so, for whoever can record fewer steps
-// (step_share.h).
+// Where neither is enough it says so: step_share.h can record fewer steps.
 //
 // Cost comes in bursts: imports, windows of tracing. So it is judged by a balance: the
 // budget flows in with time, all cost flows out, and what is not used is kept for up to
@@ -21,12 +20,12 @@
 //
 // A watch of an attached job may be over after seconds. So it begins with what is kept
 // for the GPU and, as the first look at each line takes longer, kColdNs worth, which is
-// all that hooks have. For kEarlyNs they are looked at after kEarlyWindowNs each, and
-// kEarlySpentWindows in a row over their part show that the least detail is too much.
+// all that hooks have. For kEarlyNs they are looked at after kEarlyWindowNs each; after
+// that it is as a job that begins.
 //
-// At the least detail launches are recorded in windows of tracing alone. So the time
-// between two updates in which there was tracing says nothing about the rest, and is no
-// part of a second that is looked at, unless it was cheap.
+// At the least detail launches are recorded in windows of tracing alone. So updates
+// between which there was tracing say nothing about the others, and are no part of a
+// second that is looked at, unless they were cheap in the mean.
 //
 // The cost of hooks is what the target's own clock readings saw. That of tracing is
 // what they saw (our calls of CUPTI, our callbacks) or, where the steps of the target
@@ -34,6 +33,7 @@
 // launch no clock of ours can see.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace lull::relay {
@@ -46,7 +46,7 @@ class Governor {
   static constexpr uint64_t kColdNs = 1'000'000'000;
   static constexpr int kCalmWindows = 5;
   static constexpr int kSpentWindows = 10;
-  static constexpr int kEarlySpentWindows = 4;
+  static constexpr uint64_t kEarlySpentNs = 600'000'000;
   static constexpr uint64_t kCreditNs = 30'000'000'000;
   static constexpr uint64_t kDebtNs = 300'000'000'000;  // more is forgiven
 
@@ -77,23 +77,26 @@ class Governor {
   uint32_t highest() const { return highest_; }
   // Whether the GPU is traced now; say so before Update().
   void set_traced(bool traced) { traced_ = traced; }
-  // Whether the process is among its steps. What goes on elsewhere no share of steps
-  // can make cheaper, and it does not count for IsSpent().
-  void set_in_steps(bool in_steps) { in_steps_ = in_steps; }
+  // How long steps of the process take; 0: it is not among them. What goes on elsewhere
+  // no share of steps can make cheaper, and it does not count for IsSpent().
+  void set_step_ns(uint64_t length) { step_ns_ = length; }
   // At the least detail hooks alone take more than their part of the budget, in the
-  // mean of the last kSpentWindows or early in a watch, and a balance of theirs is used
-  // up, too: what tracing costs does not count.
-  bool IsSpent() const {
-    if (hooks_balance_ns_ >= 0) return false;
-    if (early_) return over_in_a_row_ >= kEarlySpentWindows;
-    return least_windows_ == kSpentWindows && least_share_ > budget_ * hooks_part_;
-  }
+  // mean of the last kSpentWindows (early in a watch: clearly more, twice in a row, of
+  // two steps and kEarlySpentNs at least), and a balance of theirs is used up, too:
+  // what tracing costs does not count.
+  bool IsSpent() const;
 
  private:
   void Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns);
-  bool SaysNothing(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) const;
-  void JudgeHooks(double hooks_share);
-  void ForgetLeast() { least_windows_ = over_in_a_row_ = 0; }
+  struct Look {
+    uint64_t ns = 0;
+    double hooks_ns = 0;
+    void Add(const Look& more) { ns += more.ns, hooks_ns += more.hooks_ns; }
+    double share() const { return hooks_ns / std::max(1.0, static_cast<double>(ns)); }
+  };
+  void AddLook(const Look& look, double gpu_ns);
+  void JudgeHooks(const Look& look);
+  void ForgetLeast();
   bool GpuIsLargerPart() const { return recent_gpu_ns_ > recent_hooks_ns_; }
 
   const double budget_;  // of time
@@ -102,12 +105,9 @@ class Governor {
   bool early_ = false;  // in a watch
   uint64_t early_until_ns_ = 0;
   bool traced_ = false, was_traced_ = false;  // now, and at the update before
-  uint64_t last_ns_ = 0;
-  uint64_t last_hooks_ns_ = 0;
-  uint64_t last_gpu_ns_ = 0;
-  uint64_t window_ns_ = 0;  // so long is it by now
-  double window_hooks_ns_ = 0;
-
+  uint64_t last_ns_ = 0, last_hooks_ns_ = 0, last_gpu_ns_ = 0;
+  Look look_;         // the window that goes on
+  Look traced_look_;  // says nothing about the others
   double balance_ns_ = 0;
   double hooks_balance_ns_ = 0;  // of their part, which they alone pay from
   double recent_hooks_ns_ = 0;  // what counts fades within kCreditNs
@@ -119,12 +119,12 @@ class Governor {
   Verdict verdict_;
   uint32_t highest_ = 0;
   int calm_ = 0;
-  bool in_steps_ = false;
+  uint64_t step_ns_ = 0;
   // Of windows since there is the least detail, among steps: so many, at most
-  // kSpentWindows, the mean that fades with as many, and the last ones that were over.
-  int least_windows_ = 0;
+  // kSpentWindows, their fading mean, and those that early_over_ has not counted yet.
+  int least_windows_ = 0, early_over_ = 0;
   double least_share_ = 0;
-  int over_in_a_row_ = 0;
+  Look least_;
 };
 
 }  // namespace lull::relay

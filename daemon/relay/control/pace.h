@@ -24,6 +24,7 @@ class Pace {
     end_ns_ = std::max(end_ns_, step.end_ns);
   }
 
+  uint64_t length_ns() const { return length_ns_; }
   // By then the next one has ended, if there is one. 0: there was none.
   uint64_t NextUntil() const { return length_ns_ == 0 ? 0 : end_ns_ + Longest(); }
 

@@ -150,7 +150,7 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
   governor_.set_keep_detail(GovernSteps(now_ns, hooks_ns));
   governor_.set_traced(segment_.header().cupti_state.load(kRelaxed) ==
                        static_cast<uint32_t>(abi::CuptiState::kTracing));
-  governor_.set_in_steps(now_ns < pace_.NextUntil());
+  governor_.set_step_ns(now_ns < pace_.NextUntil() ? pace_.length_ns() : 0);
   Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);
   segment_.control().thinning.store(verdict.thinning, kRelaxed);
   if (verdict.gpu_hold == gpu_hold_) return;

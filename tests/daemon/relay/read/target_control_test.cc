@@ -35,13 +35,11 @@ class CostlyTraining : public testing::Test {
     }
   }
   void Look(double percent, bool with_steps = true) {
-    if (with_steps) {
-      for (uint64_t step = 0; step < look_ns_ / kStepNs; ++step) {
-        const uint64_t begin = now_ + step * kStepNs;
-        target_->StepSeen({++steps_, begin, begin + kStepNs, Rested()});
-      }
-    }
     now_ += look_ns_;
+    for (; with_steps && begin_ns_ + length_ns_ <= now_; begin_ns_ += length_ns_) {
+      target_->StepSeen({++steps_, begin_ns_, begin_ns_ + length_ns_, Rested()});
+    }
+    if (!with_steps) begin_ns_ = now_;
     hooks_ns_ += static_cast<uint64_t>(percent / 100 * static_cast<double>(look_ns_));
     // The end of each step, of a process that is not traced.
     segment_.view().header().gpu_self_ns.fetch_add(look_ns_ / kStepNs * kUs);
@@ -63,7 +61,9 @@ class CostlyTraining : public testing::Test {
   SegmentReader reader_{segment_.base()};
   std::unique_ptr<TargetControl> target_;
   uint64_t look_ns_ = 250 * kMs;
+  uint64_t length_ns_ = kStepNs;
   uint64_t now_ = 50 * kSecond;
+  uint64_t begin_ns_ = now_;  // of the step that goes on
   uint64_t hooks_ns_ = 0;
   uint64_t steps_ = 0;
   bool can_rest_ = true;
@@ -149,8 +149,38 @@ TEST_F(CostlyTraining, RecordsAllStepsOfAWatchOfWhichTheFirstSecondAloneIsDear) 
 // None of its steps may have been seen to end.
 TEST_F(CostlyTraining, RecordsAllOfAWatchThatShowsNoSteps) {
   BeginWatch();
-  RunFor(5, 3, /*with_steps=*/false);
+  RunFor(4, 3, /*with_steps=*/false);
+  Look(3);  // what went on before says nothing of its steps
+  Look(3);
   EXPECT_EQ(Halvings(), 0u);
+}
+
+// Of half a second: launched ahead, then waited for. No mean of a second tells what
+// they cost to a tenth.
+TEST_F(CostlyTraining, OfLongStepsInAWatchAreSampledWhereTheyAreClearlyOver) {
+  for (const bool over : {false, true}) {
+    BeginWatch();
+    length_ns_ = 500 * kMs;
+    RunFor(1, 4);
+    for (int i = 0; i < 38; ++i) Look(i % 5 < 2 ? (over ? 7.5 : 2.2) : 0.05);
+    EXPECT_GE(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+    EXPECT_EQ(Halvings() != 0, over);
+    segment_.view().control().recorded_halvings.store(0);
+  }
+}
+
+// A look at such a job is dear or cheap, and cheap ones alone are no calm second.
+TEST_F(CostlyTraining, GetsNoDetailBackForTheCheapPartOfWhatIsTraced) {
+  Begin({}, v1::GPU_MODE_CONTINUOUS);
+  look_ns_ = 100 * kMs;
+  RunFor(20, 4, /*with_steps=*/false);
+  ASSERT_EQ(segment_.view().control().thinning.load(), uint32_t{abi::kThinLaunches});
+  segment_.view().header().cupti_state.store(
+      static_cast<uint32_t>(abi::CuptiState::kTracing));
+  for (int i = 0; i < 3000; ++i) {
+    Look(i % 4 < 2 ? 1.7 : 0.1);
+    ASSERT_EQ(segment_.view().control().thinning.load(), uint32_t{abi::kThinLaunches});
+  }
 }
 
 TEST_F(CostlyTraining, IsJudgedInTheMeanOnceAWatchIsOld) {
