@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "daemon/ranks/ranks.h"
-#include "tests/daemon/ranks/least_of.h"
+#include "tests/daemon/ranks/median_ratio.h"
 
 namespace lull::ranks {
 namespace {
@@ -145,8 +145,9 @@ double ProcessorTimeOfManyKinds(size_t ranks) {
 // with each other one for each of them. That took 16 times as long for four times as
 // many ranks.
 TEST(Identified, TimeForManyKindsGrowsWithRanksNotWithPairsOfThem) {
-  EXPECT_LT(LeastOfThree([] { return ProcessorTimeOfManyKinds(256); }),
-            9 * LeastOfThree([] { return ProcessorTimeOfManyKinds(64); }));
+  EXPECT_LT(MedianRatio([] { return ProcessorTimeOfManyKinds(256); },
+                        [] { return ProcessorTimeOfManyKinds(64); }),
+            9);
 }
 
 // By time the first wait of one rank would be matched with the second of the other.
