@@ -120,8 +120,8 @@ class Governor {
   uint32_t highest_ = 0;
   int calm_ = 0;
   uint64_t step_ns_ = 0;
-  // Of windows since there is the least detail, among steps: so many, at most
-  // kSpentWindows, their fading mean, and those that early_over_ has not counted yet.
+  // Of windows since there is the least detail, among steps: how many, at most
+  // kSpentWindows; their fading mean; and those that early_over_ has not counted yet.
   int least_windows_ = 0, early_over_ = 0;
   double least_share_ = 0;
   Look least_;
