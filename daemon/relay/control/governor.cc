@@ -14,8 +14,6 @@ constexpr double kKeptForTracing = 2.0 / 3;
 // What tracing takes beside hooks, at least, where it makes them record more. The end
 // of each step takes a little for it in any process (preload/cupti/tracer.cc).
 constexpr double kTracedPart = 0.05;
-// Early in a watch the mean is of few steps, and off by where it begins and ends.
-constexpr double kClearlyOver = 1.25;
 
 // A counter that runs backwards is no cost.
 double Growth(uint64_t now, uint64_t before) {
@@ -26,20 +24,19 @@ double Growth(uint64_t now, uint64_t before) {
 
 void Governor::BeginWatch() {
   attached_ = true;
-  ForgetLeast();
+  least_.Forget();
   last_ns_ = 0;
   look_ = traced_look_ = {};
 }
 
-void Governor::ForgetLeast() {
-  least_windows_ = early_over_ = 0;
-  least_ = {};
-}
-
 bool Governor::IsSpent() const {
   if (hooks_balance_ns_ >= 0) return false;
-  if (early_) return early_over_ >= 2;
-  return least_windows_ == kSpentWindows && least_share_ > budget_ * hooks_part_;
+  return early_ ? least_.IsEarlyOver() : least_.IsOver(budget_ * hooks_part_);
+}
+
+void Governor::ForgiveHooks() {
+  const double cold = budget_ * static_cast<double>(kColdNs);
+  hooks_balance_ns_ = std::max(hooks_balance_ns_, hooks_part_ * cold);
 }
 
 Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
@@ -53,7 +50,7 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
     balance_ns_ = attached_ ? credit * kKeptForTracing + cold : credit;
     hooks_balance_ns_ = hooks_part_ * (attached_ ? cold : credit);
   } else {
-    const Look look = {now_ns - last_ns_, Growth(hooks_ns, last_hooks_ns_)};
+    const HooksLook look = {now_ns - last_ns_, Growth(hooks_ns, last_hooks_ns_)};
     const double gpu = Growth(gpu_ns, last_gpu_ns_);
     AddLook(look, gpu);
     Pay(look.ns, look.hooks_ns, gpu);
@@ -63,20 +60,20 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
   last_gpu_ns_ = gpu_ns;
   was_traced_ = traced_;
   const uint64_t length = early_ ? kEarlyWindowNs : kWindowNs;
-  if (traced_look_.ns >= length || look_.ns >= length) {
+  if (traced_look_.ns >= std::max(length, least_.step_ns())) {
     if (traced_look_.share() < budget_ / 2) look_.Add(traced_look_);
     traced_look_ = {};
   }
   if (look_.ns >= length) JudgeHooks(std::exchange(look_, {}));
   if (early_ && now_ns >= early_until_ns_) {
     early_ = false;
-    ForgetLeast();  // those were no whole seconds
-    hooks_balance_ns_ = hooks_part_ * credit;
+    least_.Forget();  // those were no whole seconds
+    ForgiveHooks();
   }
   return verdict_;
 }
 
-void Governor::AddLook(const Look& look, double gpu_ns) {
+void Governor::AddLook(const HooksLook& look, double gpu_ns) {
   const bool least = verdict_.thinning == abi::kThinLaunches && !keep_detail_;
   const bool traced = traced_ || was_traced_ || gpu_ns > look.hooks_ns * kTracedPart;
   (least && traced ? traced_look_ : look_).Add(look);
@@ -113,24 +110,21 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
   release_at_ns_ = std::min(gpu_since_release_ns_, credit);
 }
 
-void Governor::JudgeHooks(const Look& look) {
+void Governor::JudgeHooks(const HooksLook& look) {
   const double hooks_share = look.share();
   uint32_t& level = verdict_.thinning;
   if (keep_detail_) {
     level = abi::kThinNothing;
     calm_ = 0;
-    ForgetLeast();
+    least_.Forget();
     return;
   }
   bool low = hooks_share < budget_ / 2;
-  if (level == abi::kThinLaunches && step_ns_ != 0) {
-    least_windows_ = std::min(least_windows_ + 1, kSpentWindows);
-    least_share_ += (hooks_share - least_share_) / least_windows_;
-    least_.Add(look);
-    if (least_.ns >= std::max(kEarlySpentNs, 2 * step_ns_)) {
-      const bool over = least_.share() > kClearlyOver * budget_ * hooks_part_;
-      early_over_ = over ? early_over_ + 1 : 0;
-      least_ = {};
+  if (level == abi::kThinLaunches) {
+    if (!early_) {
+      least_.Add(look);
+    } else if (least_.AddEarly(look, budget_ * hooks_part_)) {
+      ForgiveHooks();
     }
   }
   // What a job's start costs is made up for later: no detail goes for that. (A watch
@@ -140,6 +134,7 @@ void Governor::JudgeHooks(const Look& look) {
   bool too_much = (hooks_share > budget_ && !saved_up) ||
                   (balance_ns_ < 0 && !GpuIsLargerPart() && !low);
   if (too_much) {
+    if (early_ && level == abi::kThinNativeStacks) ForgiveHooks();
     level = level == abi::kThinNothing ? abi::kThinNativeStacks : abi::kThinLaunches;
     highest_ = std::max(highest_, level);
     calm_ = 0;
@@ -147,7 +142,7 @@ void Governor::JudgeHooks(const Look& look) {
     if (++calm_ == kCalmWindows) {
       level = level == abi::kThinLaunches ? abi::kThinNativeStacks : abi::kThinNothing;
       calm_ = 0;
-      ForgetLeast();
+      least_.Forget();
     }
   } else {
     calm_ = 0;

@@ -20,12 +20,12 @@
 //
 // A watch of an attached job may be over after seconds. So it begins with what is kept
 // for the GPU and, as the first look at each line takes longer, kColdNs worth, which is
-// all that hooks have. For kEarlyNs they are looked at after kEarlyWindowNs each; after
-// that it is as a job that begins.
+// all that hooks have; once more when no detail is left, and when kEarlyNs are over.
+// For so long they are looked at after kEarlyWindowNs each.
 //
 // At the least detail launches are recorded in windows of tracing alone. So updates
 // between which there was tracing say nothing about the others, and are no part of a
-// second that is looked at, unless they were cheap in the mean.
+// second that is looked at, unless they were cheap in the mean of a second and a step.
 //
 // The cost of hooks is what the target's own clock readings saw. That of tracing is
 // what they saw (our calls of CUPTI, our callbacks) or, where the steps of the target
@@ -33,8 +33,9 @@
 // launch no clock of ours can see.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+
+#include "daemon/relay/control/least_detail.h"
 
 namespace lull::relay {
 
@@ -45,8 +46,6 @@ class Governor {
   static constexpr uint64_t kEarlyNs = 5'000'000'000;
   static constexpr uint64_t kColdNs = 1'000'000'000;
   static constexpr int kCalmWindows = 5;
-  static constexpr int kSpentWindows = 10;
-  static constexpr uint64_t kEarlySpentNs = 600'000'000;
   static constexpr uint64_t kCreditNs = 30'000'000'000;
   static constexpr uint64_t kDebtNs = 300'000'000'000;  // more is forgiven
 
@@ -65,7 +64,7 @@ class Governor {
   void BeginWatch();
   void set_hooks_part(double part) {
     hooks_part_ = part;
-    ForgetLeast();
+    least_.Forget();
   }
 
   // Totals so far: time in hooks, cost of GPU tracing. Call it a few times a second.
@@ -77,26 +76,20 @@ class Governor {
   uint32_t highest() const { return highest_; }
   // Whether the GPU is traced now; say so before Update().
   void set_traced(bool traced) { traced_ = traced; }
-  // How long steps of the process take; 0: it is not among them. What goes on elsewhere
-  // no share of steps can make cheaper, and it does not count for IsSpent().
-  void set_step_ns(uint64_t length) { step_ns_ = length; }
-  // At the least detail hooks alone take more than their part of the budget, in the
-  // mean of the last kSpentWindows (early in a watch: clearly more, twice in a row, of
-  // two steps and kEarlySpentNs at least), and a balance of theirs is used up, too:
-  // what tracing costs does not count.
+  // See LeastDetail; before Update(), too.
+  void SetSteps(uint64_t length_ns, bool overdue) {
+    least_.SetSteps(length_ns, overdue);
+  }
+  // Hooks alone take more than their part of the budget at the least detail, and a
+  // balance of theirs is used up, too: what tracing costs does not count.
   bool IsSpent() const;
 
  private:
   void Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns);
-  struct Look {
-    uint64_t ns = 0;
-    double hooks_ns = 0;
-    void Add(const Look& more) { ns += more.ns, hooks_ns += more.hooks_ns; }
-    double share() const { return hooks_ns / std::max(1.0, static_cast<double>(ns)); }
-  };
-  void AddLook(const Look& look, double gpu_ns);
-  void JudgeHooks(const Look& look);
-  void ForgetLeast();
+  void AddLook(const HooksLook& look, double gpu_ns);
+  void JudgeHooks(const HooksLook& look);
+  // What they took with more detail, or early in a watch, is no reason later.
+  void ForgiveHooks();
   bool GpuIsLargerPart() const { return recent_gpu_ns_ > recent_hooks_ns_; }
 
   const double budget_;  // of time
@@ -106,8 +99,8 @@ class Governor {
   uint64_t early_until_ns_ = 0;
   bool traced_ = false, was_traced_ = false;  // now, and at the update before
   uint64_t last_ns_ = 0, last_hooks_ns_ = 0, last_gpu_ns_ = 0;
-  Look look_;         // the window that goes on
-  Look traced_look_;  // says nothing about the others
+  HooksLook look_;         // the window that goes on
+  HooksLook traced_look_;  // says nothing about the others
   double balance_ns_ = 0;
   double hooks_balance_ns_ = 0;  // of their part, which they alone pay from
   double recent_hooks_ns_ = 0;  // what counts fades within kCreditNs
@@ -119,12 +112,7 @@ class Governor {
   Verdict verdict_;
   uint32_t highest_ = 0;
   int calm_ = 0;
-  uint64_t step_ns_ = 0;
-  // Of windows since there is the least detail, among steps: how many, at most
-  // kSpentWindows; their fading mean; and those that early_over_ has not counted yet.
-  int least_windows_ = 0, early_over_ = 0;
-  double least_share_ = 0;
-  Look least_;
+  LeastDetail least_;  // since there is that
 };
 
 }  // namespace lull::relay

@@ -5,7 +5,8 @@
 // what they show (wall_cost.h).
 //
 //   first look: one control step in 16, to see that there are steps, and what they
-//   cost; of a target that nothing else holds one in 4 is recorded
+//   cost; of a target that nothing else holds, and of one that is attached to, one in
+//   4 is recorded
 //   over the budget: as many halvings as bring the cost below it
 //   far under it, for longer: one halving less
 //
@@ -27,8 +28,8 @@ class StepShare {
  public:
   // Of so many steps one is a control step while all are recorded.
   static constexpr uint32_t kControlOneIn = 16;
-  // At first, where nothing else has held the budget.
-  static constexpr uint32_t kHalvingsIfSpent = 2;
+  // At first, where nothing else has held the budget, or there is little time to see.
+  static constexpr uint32_t kHalvingsAtOnce = 2;
 
   // `budget_percent`: of the target's time, for recording alone. `halvings`: as an
   // earlier worker left it.

@@ -50,7 +50,12 @@ TargetControl::TargetControl(const SegmentReader& segment,
   control.late_launch_ns.store(abi::kDefaultLateLaunchNs, kRelaxed);
   // As an earlier worker left it.
   gpu_hold_ = control.gpu_hold.load(kRelaxed) != 0;
-  const uint32_t halvings = control.recorded_halvings.load(kRelaxed);
+  uint32_t halvings = control.recorded_halvings.load(kRelaxed);
+  // A watch may be over before all of its steps have shown what they cost.
+  if (asks_for_share_ && attached) {
+    halvings = std::max(halvings, StepShare::kHalvingsAtOnce);
+    control.recorded_halvings.store(halvings, kRelaxed);
+  }
   if (asks_for_share_ || halvings != 0) BeginStepShare(halvings);
   WriteGpuPlan(plan, &control);
 }
@@ -150,7 +155,8 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
   governor_.set_keep_detail(GovernSteps(now_ns, hooks_ns));
   governor_.set_traced(segment_.header().cupti_state.load(kRelaxed) ==
                        static_cast<uint32_t>(abi::CuptiState::kTracing));
-  governor_.set_step_ns(now_ns < pace_.NextUntil() ? pace_.length_ns() : 0);
+  governor_.SetSteps(now_ns < pace_.NextUntil() ? pace_.length_ns() : 0,
+                     pace_.IsOverdue(now_ns));
   Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);
   segment_.control().thinning.store(verdict.thinning, kRelaxed);
   if (verdict.gpu_hold == gpu_hold_) return;
@@ -163,7 +169,7 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
 
 bool TargetControl::GovernSteps(uint64_t now_ns, uint64_t hooks_ns) {
   if (!step_share_ && NeedsStepShare(now_ns)) {
-    BeginStepShare(StepShare::kHalvingsIfSpent);
+    BeginStepShare(StepShare::kHalvingsAtOnce);
     wall_cost_.RecordingChanges();
     LogInfo(absl::StrCat("process ", pid_,
                          " is over its overhead budget with the least detail: of its "

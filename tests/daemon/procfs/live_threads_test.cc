@@ -10,6 +10,8 @@
 #include <memory>
 #include <thread>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "tests/trials.h"
 
 namespace lull {
@@ -34,10 +36,12 @@ class ThreadsThatComeAndGo {
     while (living_ > 0) std::this_thread::sleep_for(milliseconds(1));
   }
 
-  absl::flat_hash_set<uint32_t> alive() const {
-    absl::flat_hash_set<uint32_t> result;
-    for (const std::atomic<uint32_t>& slot : slots_) {
-      if (slot != 0) result.insert(slot);
+  // By their kernel thread ids: which thread of all it is. An id is soon given again.
+  absl::flat_hash_map<uint32_t, uint64_t> alive() const {
+    absl::flat_hash_map<uint32_t, uint64_t> result;
+    for (const std::atomic<uint64_t>& slot : slots_) {
+      uint64_t life = slot;
+      if (life != 0) result.emplace(static_cast<uint32_t>(life), life >> 32);
     }
     return result;
   }
@@ -45,7 +49,7 @@ class ThreadsThatComeAndGo {
  private:
   static constexpr uint32_t kMost = 200;
 
-  void Make(std::atomic<uint32_t>* slot, uint32_t number) {
+  void Make(std::atomic<uint64_t>* slot, uint32_t number) {
     while (living_ >= kMost) std::this_thread::sleep_for(microseconds(50));
     if (*slot != 0) return;
     ++living_;
@@ -66,12 +70,12 @@ class ThreadsThatComeAndGo {
 
   struct Life {
     ThreadsThatComeAndGo* all;
-    std::atomic<uint32_t>* slot;
+    std::atomic<uint64_t>* slot;
     uint32_t number;
   };
   static void* Live(void* argument) {
     std::unique_ptr<Life> life(static_cast<Life*>(argument));
-    *life->slot = static_cast<uint32_t>(gettid());
+    *life->slot = uint64_t{life->number} << 32 | static_cast<uint32_t>(gettid());
     std::this_thread::sleep_for(life->number % 8 == 0
                                     ? microseconds(20'000)
                                     : microseconds(life->number * 7919 % 500));
@@ -80,7 +84,7 @@ class ThreadsThatComeAndGo {
     return nullptr;
   }
 
-  std::array<std::atomic<uint32_t>, 4096> slots_{};
+  std::array<std::atomic<uint64_t>, 4096> slots_{};
   std::atomic<uint32_t> living_{0};
   std::atomic<bool> leave_{false};
   std::thread maker_;
@@ -94,12 +98,16 @@ void ExpectNoneMissed(bool own_names) {
   size_t missed = 0;
   while (std::chrono::steady_clock::now() < end) {
     auto before = threads.alive();
-    auto found = LiveThreads(getpid(), own_names, before);
+    absl::flat_hash_set<uint32_t> asked;
+    for (const auto& [thread, life] : before) asked.insert(thread);
+    auto found = LiveThreads(getpid(), own_names, asked);
     ASSERT_TRUE(found);
     auto after = threads.alive();
     looked_at += before.size();
-    for (uint32_t thread : before) {
-      if (after.contains(thread) && !found->contains(thread)) ++missed;
+    for (const auto& [thread, life] : before) {
+      auto still = after.find(thread);
+      const bool stayed = still != after.end() && still->second == life;
+      if (stayed && !found->contains(thread)) ++missed;
     }
   }
   EXPECT_GT(looked_at, 100u);

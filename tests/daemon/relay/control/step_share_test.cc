@@ -126,7 +126,7 @@ TEST(StepShare, HoldsTheBudgetOfStepsThatTakeLong) {
 
 TEST(StepShare, HoldsTheBudgetOfStepsLongerThanAMinute) {
   for (uint64_t step_ns : {90 * kSecond, 200 * kSecond}) {
-    StepShare share(1, StepShare::kHalvingsIfSpent);
+    StepShare share(1, StepShare::kHalvingsAtOnce);
     SampledTraining training(&share, step_ns, 0.1);
     training.RunFor(8 * 3600 * kSecond);
     training.Paid();
@@ -138,22 +138,22 @@ TEST(StepShare, HoldsTheBudgetOfStepsLongerThanAMinute) {
 
 // So few of them are recorded between two that no stretch lies there.
 TEST(StepShare, IsJudgedAcrossEvaluations) {
-  StepShare share(1, StepShare::kHalvingsIfSpent);
+  StepShare share(1, StepShare::kHalvingsAtOnce);
   SampledTraining training(&share, kSecond, 0.6);
   for (int i = 0; i < 60; ++i) {
     training.RunFor(16 * kSecond);
     training.Evaluate(300 * kSecond, 0);
   }
-  EXPECT_GT(share.halvings(), StepShare::kHalvingsIfSpent);
+  EXPECT_GT(share.halvings(), StepShare::kHalvingsAtOnce);
 }
 
 TEST(StepShare, PaysForNoEvaluationWithFewerSteps) {
-  StepShare share(1, StepShare::kHalvingsIfSpent);
+  StepShare share(1, StepShare::kHalvingsAtOnce);
   SampledTraining training(&share, kSecond, 0.02);
   for (int i = 0; i < 60; ++i) {
     training.RunFor(60 * kSecond);
     training.Evaluate(90 * kSecond, 0.05);
-    ASSERT_LE(share.halvings(), StepShare::kHalvingsIfSpent + 1) << i;
+    ASSERT_LE(share.halvings(), StepShare::kHalvingsAtOnce + 1) << i;
   }
 }
 

@@ -38,11 +38,11 @@ class CostlyTraining : public testing::Test {
     now_ += look_ns_;
     for (; with_steps && begin_ns_ + length_ns_ <= now_; begin_ns_ += length_ns_) {
       target_->StepSeen({++steps_, begin_ns_, begin_ns_ + length_ns_, Rested()});
+      // Its end, of a process that is not traced.
+      segment_.view().header().gpu_self_ns.fetch_add(kUs);
     }
     if (!with_steps) begin_ns_ = now_;
     hooks_ns_ += static_cast<uint64_t>(percent / 100 * static_cast<double>(look_ns_));
-    // The end of each step, of a process that is not traced.
-    segment_.view().header().gpu_self_ns.fetch_add(look_ns_ / kStepNs * kUs);
     target_->Govern(now_, hooks_ns_);
   }
   void RunUntilSampled(double percent) {
@@ -77,7 +77,7 @@ TEST_F(CostlyTraining, RecordsSomeStepsOnceNothingElseHoldsItsBudget) {
   EXPECT_EQ(ControlSteps(), 0u);
   EXPECT_EQ(target_->first_sampled_step(), 0u);
   RunUntilSampled(2.2);
-  EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
   EXPECT_EQ(ControlSteps(), StepShare::kControlOneIn);
   const uint64_t first = target_->first_sampled_step();
   EXPECT_GT(first, 2'000u);
@@ -96,7 +96,7 @@ TEST_F(CostlyTraining, RecordsSomeStepsWithinThreeSecondsOfAWatch) {
     RunFor(1, percent);
     EXPECT_EQ(Halvings(), 0u);
     RunFor(2, percent);
-    EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
+    EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
   }
 }
 
@@ -106,7 +106,7 @@ TEST_F(CostlyTraining, RecordsSomeStepsOfAWatchThatShowsNoneAtFirst) {
   RunFor(2, 3, /*with_steps=*/false);
   EXPECT_EQ(Halvings(), 0u);
   RunFor(2, 3);
-  EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
 }
 
 // No quarter of a second is without one.
@@ -118,7 +118,7 @@ TEST_F(CostlyTraining, RecordsSomeStepsOfAWatchWithManyWindows) {
         traced ? abi::CuptiState::kTracing : abi::CuptiState::kReady));
     Look(traced ? 9 : 3);
   }
-  EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
 }
 
 // What is recorded in windows alone no share of steps makes less.
@@ -156,30 +156,131 @@ TEST_F(CostlyTraining, RecordsAllOfAWatchThatShowsNoSteps) {
 }
 
 // Of half a second: launched ahead, then waited for. No mean of a second tells what
-// they cost to a tenth.
+// they cost to a tenth. Whatever a look begins with.
 TEST_F(CostlyTraining, OfLongStepsInAWatchAreSampledWhereTheyAreClearlyOver) {
-  for (const bool over : {false, true}) {
+  for (const double launching : {2.4, 7.5}) {  // in the mean 0.99 and 3.03
+    for (int first = 0; first < 5; ++first) {
+      SCOPED_TRACE(testing::Message() << launching << " from " << first);
+      BeginWatch();
+      length_ns_ = 500 * kMs;
+      RunFor(1, 4);
+      for (int i = 0; i < 38; ++i) Look((first + i) % 5 < 2 ? launching : 0.05);
+      EXPECT_GE(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+      EXPECT_EQ(Halvings() != 0, launching > 5);
+      segment_.view().control().recorded_halvings.store(0);
+    }
+  }
+}
+
+// Of three seconds: the launches alone are two spans of short steps.
+TEST_F(CostlyTraining, OfLongStepsInAWatchThePartThatLaunchesIsNotTheMean) {
+  length_ns_ = 3 * kSecond;
+  for (int first = 0; first < 30; ++first) {
+    SCOPED_TRACE(first);
     BeginWatch();
-    length_ns_ = 500 * kMs;
+    RunFor(3, 4);
+    for (int i = 0; i < 20; ++i) Look((first + i) % 30 < 10 ? 2.8 : 0.05);
+    EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+    EXPECT_EQ(Halvings(), 0u);
+  }
+}
+
+// Steps of two lengths in turn: a span of two of the short ones is part of a long one.
+TEST_F(CostlyTraining, OfUnequalStepsInAWatchTheLongOnesCountWhole) {
+  for (int before = 0; before < 14; ++before) {
+    SCOPED_TRACE(before);
+    length_ns_ = kStepNs;
+    BeginWatch();
     RunFor(1, 4);
-    for (int i = 0; i < 38; ++i) Look(i % 5 < 2 ? (over ? 7.5 : 2.2) : 0.05);
-    EXPECT_GE(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
-    EXPECT_EQ(Halvings() != 0, over);
+    for (int i = 0; i < before; ++i) Look(0.93);
+    for (int i = 0; i < 38 - before; ++i) {
+      length_ns_ = (i % 14 < 2 ? 200 : 1200) * kMs;
+      Look(i % 14 < 6 ? 2.1 : 0.05);  // in the mean 0.93
+    }
+    EXPECT_EQ(Halvings(), 0u);
+  }
+}
+
+// Longer than two spans, and dear: it is recorded whole in any case.
+TEST_F(CostlyTraining, PaysForNoEvaluationEarlyInAWatch) {
+  for (const uint64_t length : {20 * kMs, 100 * kMs, 300 * kMs}) {
+    for (const uint64_t trains : {1, 2}) {
+      SCOPED_TRACE(testing::Message() << length << " for " << trains);
+      BeginWatch();
+      length_ns_ = length;
+      RunFor(trains, 1.1);
+      RunFor(3, 4, /*with_steps=*/false);
+      EXPECT_EQ(Halvings(), 0u);
+    }
+  }
+}
+
+// What it took with more detail is forgiven: then a burst is no reason.
+TEST_F(CostlyTraining, ABurstAfterADearStartOfAWatchIsNoReason) {
+  BeginWatch();
+  RunFor(1, 5);
+  RunFor(1, 0.5);
+  for (int i = 0; i < 13; ++i) Look(1.6);
+  RunFor(10, 0.9);
+  EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+  EXPECT_EQ(Halvings(), 0u);
+}
+
+// A little is not clearly over, and takes ten whole seconds after the first five.
+TEST_F(CostlyTraining, AWatchThatIsALittleOverIsSampledAfterFifteenSeconds) {
+  for (const double percent : {1.1, 1.2}) {
+    SCOPED_TRACE(percent);
+    BeginWatch();
+    RunFor(1, 6);
+    RunFor(10, percent);
+    EXPECT_EQ(Halvings(), 0u);
+    RunFor(14, percent);
+    EXPECT_GE(Halvings(), StepShare::kHalvingsAtOnce);
     segment_.view().control().recorded_halvings.store(0);
   }
 }
 
+// What the first five took is no evidence: the job is within its budget since.
+TEST_F(CostlyTraining, ADebtOfTheFirstSecondsOfAWatchIsForgiven) {
+  BeginWatch(v1::GPU_MODE_WINDOW);
+  RunFor(5, 20, /*with_steps=*/false);
+  RunFor(30, 0.81);  // its part is 0.8
+  EXPECT_EQ(Halvings(), 0u);
+}
+
+// It is to hold the budget by that, and may be over before a share was looked for.
+TEST_F(CostlyTraining, AWatchThatAsksForItBeginsWithAShare) {
+  v1::JobSettings settings;
+  settings.set_sample_steps(true);
+  Begin(settings);
+  EXPECT_EQ(Halvings(), 0u);
+  Begin(settings, v1::GPU_MODE_HOST, /*attached=*/true);
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
+  EXPECT_EQ(ControlSteps(), StepShare::kControlOneIn);
+  RunFor(1, 1);
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
+}
+
 // A look at such a job is dear or cheap, and cheap ones alone are no calm second.
 TEST_F(CostlyTraining, GetsNoDetailBackForTheCheapPartOfWhatIsTraced) {
-  Begin({}, v1::GPU_MODE_CONTINUOUS);
-  look_ns_ = 100 * kMs;
-  RunFor(20, 4, /*with_steps=*/false);
-  ASSERT_EQ(segment_.view().control().thinning.load(), uint32_t{abi::kThinLaunches});
-  segment_.view().header().cupti_state.store(
-      static_cast<uint32_t>(abi::CuptiState::kTracing));
-  for (int i = 0; i < 3000; ++i) {
-    Look(i % 4 < 2 ? 1.7 : 0.1);
+  for (const int looks : {4, 30}) {  // a step; also one of three seconds
+    SCOPED_TRACE(looks);
+    Begin({}, v1::GPU_MODE_CONTINUOUS);
+    look_ns_ = 100 * kMs;
+    RunFor(20, 4, /*with_steps=*/false);
     ASSERT_EQ(segment_.view().control().thinning.load(), uint32_t{abi::kThinLaunches});
+    segment_.view().header().cupti_state.store(
+        static_cast<uint32_t>(abi::CuptiState::kTracing));
+    length_ns_ = looks * 100 * kMs;
+    RunFor(looks / 5, 1);
+    for (int i = 0; i < 3000; ++i) {
+      Look(i % looks < looks / 2 ? 1.7 : 0.1);
+      ASSERT_EQ(segment_.view().control().thinning.load(),
+                uint32_t{abi::kThinLaunches});
+    }
+    segment_.view().header().cupti_state.store(
+        static_cast<uint32_t>(abi::CuptiState::kReady));
+    length_ns_ = kStepNs;
   }
 }
 
@@ -189,7 +290,7 @@ TEST_F(CostlyTraining, IsJudgedInTheMeanOnceAWatchIsOld) {
   RunFor(12, 3);
   EXPECT_EQ(Halvings(), 0u);
   RunFor(60, 3);
-  EXPECT_GE(Halvings(), StepShare::kHalvingsIfSpent);
+  EXPECT_GE(Halvings(), StepShare::kHalvingsAtOnce);
 }
 
 TEST_F(CostlyTraining, RecordsAllStepsAsLongAsDetailHoldsItsBudget) {
@@ -247,7 +348,7 @@ TEST_F(CostlyTraining, IsToLeaveAPartOfTheBudgetToWindows) {
     segment_.view().header().gpu_self_ns.fetch_add(10 * kMs);
     RunFor(9, 0.95);
   }
-  EXPECT_GE(Halvings(), StepShare::kHalvingsIfSpent);
+  EXPECT_GE(Halvings(), StepShare::kHalvingsAtOnce);
 }
 
 // A window, or several that are charged at once, may cost more than the budget for
@@ -298,7 +399,7 @@ TEST_F(CostlyTraining, RecordsAllThatGoesOnWhereItShowsNoSteps) {
   RunFor(5, 2.2);
   EXPECT_EQ(Halvings(), 0u) << "what went on before says nothing of its steps";
   RunUntilSampled(2.2);
-  EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
 }
 
 TEST_F(CostlyTraining, RecordsAllOfWhatFollowsItsLastStep) {
@@ -346,7 +447,7 @@ TEST_F(CostlyTraining, GoesOnAsItWasWithANewReader) {
   EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinSteps});
   EXPECT_EQ(ControlSteps(), StepShare::kControlOneIn);
   RunFor(1, 0.1);
-  EXPECT_EQ(Halvings(), StepShare::kHalvingsIfSpent);
+  EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
 }
 
 }  // namespace
