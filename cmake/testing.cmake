@@ -64,6 +64,14 @@ if(LULL_PRECOMPILE)
   target_link_libraries(lull_tests_headers PRIVATE GTest::gmock)
 endif()
 
+# lull_test_support(target): a library of what tests share, after its add_library.
+function(lull_test_support target)
+  lull_warnings(${target})
+  lull_in_bulk(${target})
+  lull_precompiled(${target} tests)
+  lull_compiles_as_test(${target})
+endfunction()
+
 # The tests alone: a large one links in 0.4 s of processor time in place of 1.3. What is
 # installed is linked as everything on the machine is.
 include(CheckLinkerFlag)
@@ -83,7 +91,7 @@ function(lull_test name)
   if(CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tests/(daemon|cli)")
     lull_precompiled(${name} tests)
     lull_compiles_as_test(${name})
-  elseif(ARG_LABEL STREQUAL "unit" AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/sim$")
+  elseif(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/(sim|bench)$")
     lull_compiles_as_test(${name})
   else()
     lull_compiles_quickly(${name})

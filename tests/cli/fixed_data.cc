@@ -1,10 +1,9 @@
 // Data loading of the made-up job: three workers, and a validation without any.
 #include "tests/cli/fixed_replies.h"
+#include "tests/daemon/units.h"
 
 namespace lull::testing {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 void SetPercent(v1::SampledShare* share, double percent, double half) {
   share->set_percent(percent);

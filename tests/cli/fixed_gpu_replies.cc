@@ -4,22 +4,12 @@
 #include <string>
 
 #include "tests/cli/fixed_replies.h"
+#include "tests/daemon/units.h"
 
 namespace lull::testing {
 namespace {
 
-constexpr uint64_t kUs = 1'000;
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kS = 1'000'000'000;
-
 constexpr uint32_t kPids[] = {4312, 4313};
-
-void SetSite(v1::Site* site, const std::string& file, int line,
-             const std::string& function) {
-  site->set_file(file);
-  site->set_line(line);
-  site->set_function(function);
-}
 
 void SetFrame(v1::Frame* frame, const std::string& function, const std::string& file,
               int line) {
@@ -28,7 +18,7 @@ void SetFrame(v1::Frame* frame, const std::string& function, const std::string& 
   frame->set_line(line);
 }
 
-v1::ReportReply Begin() {
+v1::ReportReply BeginGpu() {
   v1::ReportReply any = FixedSyncs();
   v1::ReportReply reply;
   *reply.mutable_job() = FixedJob();
@@ -141,7 +131,7 @@ v1::Gpu FixedGpu() {
               v1::TRACING_STATE_ACTIVE);
     }
   }
-  AddSpan(&gpu, kPids[0], 58 * kS, 2'100 * kMs, v1::TRACING_STATE_YIELDED,
+  AddSpan(&gpu, kPids[0], 58 * kSecond, 2'100 * kMs, v1::TRACING_STATE_YIELDED,
           v1::TRACING_REASON_OTHER_USER);
   gpu.set_yielded_ns(2'100 * kMs);
   gpu.set_verdict("data");
@@ -149,7 +139,7 @@ v1::Gpu FixedGpu() {
 }
 
 v1::ReportReply FixedGaps() {
-  v1::ReportReply reply = Begin();
+  v1::ReportReply reply = BeginGpu();
   v1::Gaps* section = reply.mutable_gaps();
   AddCause(section, v1::GAP_CAUSE_DATA_WAIT, 310, 6'400 * kMs, 400 * kMs);
   AddCause(section, v1::GAP_CAUSE_SYNC, 640, 3'900 * kMs, 9 * kMs);
@@ -192,7 +182,7 @@ v1::ReportReply FixedGaps() {
 }
 
 v1::ReportReply FixedKernels() {
-  v1::ReportReply reply = Begin();
+  v1::ReportReply reply = BeginGpu();
   v1::Kernels* section = reply.mutable_kernels();
   v1::KernelRow* gemm =
       AddKernel(section, "ampere_sgemm_128x64_tn", 30'000, 6'000 * kMs, 31);
@@ -251,7 +241,7 @@ void SetStepCost(v1::ReportReply* reply) {
 }
 
 v1::ReportReply FixedSteps() {
-  v1::ReportReply reply = Begin();
+  v1::ReportReply reply = BeginGpu();
   SetStepCost(&reply);
   v1::Steps* section = reply.mutable_steps();
   section->set_source("optimizer");

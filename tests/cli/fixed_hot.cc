@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "tests/cli/fixed_replies.h"
+#include "tests/daemon/units.h"
 
 namespace lull::testing {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 struct At {
   const char* function;

@@ -1,9 +1,9 @@
 #include "tests/cli/fixed_replies.h"
+#include "tests/daemon/units.h"
 
 namespace lull::testing {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr int64_t kMiB = 1 << 20;
 
 void AddSite(v1::MemorySite* site, int64_t bytes, int64_t blocks, int line,

@@ -1,10 +1,9 @@
 // Ranks of the made-up job: one that sleeps in an augmentation, and collects garbage.
 #include "tests/cli/fixed_replies.h"
+#include "tests/daemon/units.h"
 
 namespace lull::testing {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 v1::RankRow* AddRank(v1::Ranks* ranks, int number, uint64_t waited_ms) {
   v1::RankRow* row = ranks->add_ranks();

@@ -4,13 +4,9 @@
 #include <string>
 
 #include "daemon/advice/advice.h"
+#include "tests/daemon/units.h"
 
 namespace lull::testing {
-namespace {
-
-constexpr uint64_t kUs = 1'000;
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kS = 1'000'000'000;
 
 void SetSite(v1::Site* site, const std::string& file, int line,
              const std::string& function) {
@@ -18,6 +14,8 @@ void SetSite(v1::Site* site, const std::string& file, int line,
   site->set_line(line);
   site->set_function(function);
 }
+
+namespace {
 
 template <typename Row>
 void AddFrame(Row* row, const std::string& function, const std::string& file,
@@ -69,7 +67,7 @@ void AddProcess(v1::ReportReply* reply, uint32_t pid, int rank, uint64_t data_wa
   row->set_command("python train.py --epochs 3");
   row->set_gpu(true);
   row->set_torch(true);
-  row->set_duration_ns(60 * kS);
+  row->set_duration_ns(60 * kSecond);
   row->set_events(602'059);
   row->set_launches(540'000);
   row->set_blocked_ns(6200 * kMs);
@@ -108,7 +106,7 @@ v1::ListJobsReply FixedJobs() {
       "python -m very.long.module.name --with 'arguments that go on and on'");
   running->set_ended(false);
   running->set_exit_status_known(false);
-  running->set_duration_ns(7'500 * kS);
+  running->set_duration_ns(7'500 * kSecond);
   *reply.add_jobs() = FixedJob();
   v1::Job* killed = reply.add_jobs();
   *killed = FixedJob();
@@ -249,7 +247,7 @@ v1::ReportReply FixedReport() {
   launcher->set_rank(-1);
   launcher->set_command(
       "/opt/venv/bin/python /opt/venv/bin/torchrun --nproc-per-node 2 train.py");
-  launcher->set_duration_ns(62 * kS);
+  launcher->set_duration_ns(62 * kSecond);
   launcher->set_gc_hook(v1::GC_HOOK_STATE_ON);
   reply.set_launches(1'080'000);
   *reply.mutable_syncs() = FixedSyncs().syncs();

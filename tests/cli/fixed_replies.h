@@ -3,6 +3,8 @@
 // memory and collects garbage.
 #pragma once
 
+#include <string>
+
 #include "query.pb.h"
 
 namespace lull::testing {
@@ -34,6 +36,8 @@ v1::ReportReply FixedGpuReport();
 // All sections, whatever was asked for.
 v1::ReportReply FixedAnswer();
 
+void SetSite(v1::Site* site, const std::string& file, int line,
+             const std::string& function);
 // What samples say of a row of idle time.
 void AddDoing(v1::GapRow* gap);
 

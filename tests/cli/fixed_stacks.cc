@@ -1,10 +1,9 @@
 // Stacks of the made-up job: three ranks wait for a fourth, which reads a file.
 #include "tests/cli/fixed_replies.h"
+#include "tests/daemon/units.h"
 
 namespace lull::testing {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 void AddThread(v1::ThreadStack* stack, int rank, v1::HostSampleState state,
                uint64_t same_for_ms) {
