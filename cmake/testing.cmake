@@ -141,6 +141,12 @@ function(lull_test name)
 endfunction()
 
 function(lull_script_test name)
+  # What is said of one ctest takes for the other, too: of when they run, and of their labels.
+  get_property(names GLOBAL PROPERTY lull_script_tests)
+  if(name IN_LIST names)
+    message(FATAL_ERROR "two tests are called ${name}")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY lull_script_tests ${name})
   cmake_parse_arguments(ARG "UNTIMED;ONCE;AGAIN;WAITS" "LABEL;TIMEOUT;LANE" "COMMAND;ENVIRONMENT"
     ${ARGN})
   if(NOT ARG_TIMEOUT)
