@@ -64,7 +64,8 @@ if(LULL_PRECOMPILE)
   target_link_libraries(lull_tests_headers PRIVATE GTest::gmock)
 endif()
 
-# lull_test_support(target): a library of what tests share, after its add_library.
+# lull_test_support(target): a library of what tests share, after its add_library. Not for what
+# a bench links: of an inline function the linker keeps one, which may be this one.
 function(lull_test_support target)
   lull_warnings(${target})
   lull_in_bulk(${target})

@@ -34,9 +34,9 @@ bool Governor::IsSpent() const {
   return early_ ? least_.IsEarlyOver() : least_.IsOver(budget_ * hooks_part_);
 }
 
-void Governor::ForgiveHooks() {
-  const double cold = budget_ * static_cast<double>(kColdNs);
-  hooks_balance_ns_ = std::max(hooks_balance_ns_, hooks_part_ * cold);
+void Governor::ForgiveHooks(uint64_t worth_ns) {
+  const double worth = budget_ * static_cast<double>(worth_ns);
+  hooks_balance_ns_ = std::max(hooks_balance_ns_, hooks_part_ * worth);
 }
 
 Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
@@ -68,7 +68,7 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
   if (early_ && now_ns >= early_until_ns_) {
     early_ = false;
     least_.Forget();  // those were no whole seconds
-    ForgiveHooks();
+    ForgiveHooks(kEarlyNs);
   }
   return verdict_;
 }
@@ -77,6 +77,9 @@ void Governor::AddLook(const HooksLook& look, double gpu_ns) {
   const bool least = verdict_.thinning == abi::kThinLaunches && !keep_detail_;
   const bool traced = traced_ || was_traced_ || gpu_ns > look.hooks_ns * kTracedPart;
   (least && traced ? traced_look_ : look_).Add(look);
+  if (early_ && least && !traced && least_.AddEarly(look, budget_ * hooks_part_)) {
+    ForgiveHooks(kColdNs);
+  }
 }
 
 void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
@@ -120,13 +123,7 @@ void Governor::JudgeHooks(const HooksLook& look) {
     return;
   }
   bool low = hooks_share < budget_ / 2;
-  if (level == abi::kThinLaunches) {
-    if (!early_) {
-      least_.Add(look);
-    } else if (least_.AddEarly(look, budget_ * hooks_part_)) {
-      ForgiveHooks();
-    }
-  }
+  if (level == abi::kThinLaunches && !early_) least_.Add(look);
   // What a job's start costs is made up for later: no detail goes for that. (A watch
   // may be over by then, and begins with kColdNs worth more than this.)
   bool saved_up =
@@ -134,7 +131,7 @@ void Governor::JudgeHooks(const HooksLook& look) {
   bool too_much = (hooks_share > budget_ && !saved_up) ||
                   (balance_ns_ < 0 && !GpuIsLargerPart() && !low);
   if (too_much) {
-    if (early_ && level == abi::kThinNativeStacks) ForgiveHooks();
+    if (early_ && level == abi::kThinNativeStacks) ForgiveHooks(kColdNs);
     level = level == abi::kThinNothing ? abi::kThinNativeStacks : abi::kThinLaunches;
     highest_ = std::max(highest_, level);
     calm_ = 0;

@@ -20,8 +20,8 @@
 //
 // A watch of an attached job may be over after seconds. So it begins with what is kept
 // for the GPU and, as the first look at each line takes longer, kColdNs worth, which is
-// all that hooks have; once more when no detail is left, and when kEarlyNs are over.
-// For so long they are looked at after kEarlyWindowNs each.
+// all that hooks have; once more when no detail is left. For kEarlyNs they are looked
+// at after kEarlyWindowNs each, and then have kEarlyNs worth.
 //
 // At the least detail launches are recorded in windows of tracing alone. So updates
 // between which there was tracing say nothing about the others, and are no part of a
@@ -77,9 +77,7 @@ class Governor {
   // Whether the GPU is traced now; say so before Update().
   void set_traced(bool traced) { traced_ = traced; }
   // See LeastDetail; before Update(), too.
-  void SetSteps(uint64_t length_ns, bool overdue) {
-    least_.SetSteps(length_ns, overdue);
-  }
+  void SetSteps(const LeastDetail::Steps& steps) { least_.SetSteps(steps); }
   // Hooks alone take more than their part of the budget at the least detail, and a
   // balance of theirs is used up, too: what tracing costs does not count.
   bool IsSpent() const;
@@ -88,8 +86,9 @@ class Governor {
   void Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns);
   void AddLook(const HooksLook& look, double gpu_ns);
   void JudgeHooks(const HooksLook& look);
-  // What they took with more detail, or early in a watch, is no reason later.
-  void ForgiveHooks();
+  // What they took with more detail, or early in a watch, is no reason later. From here
+  // on they have so much saved up, of the budget.
+  void ForgiveHooks(uint64_t worth_ns);
   bool GpuIsLargerPart() const { return recent_gpu_ns_ > recent_hooks_ns_; }
 
   const double budget_;  // of time

@@ -2,9 +2,11 @@
 // detail that they can: in the mean, among steps of the target. What goes on elsewhere
 // no share of steps can make cheaper (step_share.h).
 //
-// Of windows of a second it is the mean of the last kWindows. Early in a watch there is
-// no time for those: two spans in a row, each of two steps and kEarlySpanNs at least,
-// that are clearly over.
+// It is the mean of the last kWindows windows of a second, or of two steps, as a step
+// may launch first and wait then. Early in a watch there is no time for those: two
+// spans in a row, each of whole steps and kEarlySpanNs at least, that are clearly over.
+// There what goes on after the last step counts once the next one has ended: it may be
+// an evaluation, which makes a step far longer.
 //
 // Pure: no clock.
 #pragma once
@@ -24,16 +26,18 @@ struct HooksLook {
 
 class LeastDetail {
  public:
-  static constexpr int kWindows = 10;
+  static constexpr uint64_t kWindowNs = 1'000'000'000;
+  static constexpr uint64_t kWindows = 10;
   static constexpr uint64_t kEarlySpanNs = 600'000'000;
 
-  // Before what is added next. How long steps take, 0: the process is not among them;
-  // and whether one should have ended long ago.
-  void SetSteps(uint64_t length_ns, bool overdue) {
-    step_ns_ = length_ns;
-    overdue_ = overdue;
-  }
-  uint64_t step_ns() const { return step_ns_; }
+  struct Steps {
+    uint64_t length_ns = 0;   // how long they take; 0: the process is not among them
+    uint64_t end_ns = 0;      // of the last one
+    uint64_t far_longer = 0;  // so many have been
+  };
+  // Before what is added next.
+  void SetSteps(const Steps& steps) { steps_ = steps; }
+  uint64_t step_ns() const { return steps_.length_ns; }
 
   void Add(const HooksLook& window);
   // `part`: what hooks may take, of all time. True: a span has ended, and is not over.
@@ -44,12 +48,13 @@ class LeastDetail {
   void Forget();
 
  private:
-  uint64_t step_ns_ = 0;
-  bool overdue_ = false;
-  int windows_ = 0;  // at most kWindows
-  double share_ = 0;    // their fading mean
-  int early_over_ = 0;  // spans in a row
-  HooksLook span_;      // that goes on
+  Steps steps_;
+  HooksLook span_;        // that goes on
+  uint64_t windows_ = 0;  // at most kWindows
+  double share_ = 0;      // their fading mean
+  HooksLook since_step_;  // early: since the last one that ended
+  Steps seen_;            // early, at the last look
+  int early_over_ = 0;    // spans in a row
 };
 
 }  // namespace lull::relay

@@ -21,23 +21,22 @@ class Pace {
     const bool far_longer = length_ns_ != 0 && length > Longest();
     if (!far_longer) before_ns_ = length_ns_;
     if (!far_longer || was_far_longer_) length_ns_ = length;
+    far_longer_ += far_longer ? 1 : 0;
     was_far_longer_ = far_longer;
     end_ns_ = std::max(end_ns_, step.end_ns);
   }
 
   // Of the last two the longer one. 0: there was none.
   uint64_t length_ns() const { return std::max(length_ns_, before_ns_); }
-  // None has ended for as long as two of them take, and a look or two.
-  bool IsOverdue(uint64_t now_ns) const {
-    return now_ns > end_ns_ + 2 * std::min(length_ns(), kMostNs) + kLookNs;
-  }
+  uint64_t end_ns() const { return end_ns_; }  // of the last one
+  // So many contained something else.
+  uint64_t far_longer() const { return far_longer_; }
   // By then the next one has ended, if there is one. 0: there was none.
   uint64_t NextUntil() const { return length_ns_ == 0 ? 0 : end_ns_ + Longest(); }
 
  private:
   static constexpr uint64_t kTimesLonger = 8;
   static constexpr uint64_t kLongerByNs = 1'000'000'000;
-  static constexpr uint64_t kLookNs = 250'000'000;
   static constexpr uint64_t kMostNs = uint64_t{24} * 3600 * kLongerByNs;
 
   uint64_t Longest() const {
@@ -47,6 +46,7 @@ class Pace {
   uint64_t length_ns_ = 0, before_ns_ = 0;
   bool was_far_longer_ = false;
   uint64_t end_ns_ = 0;
+  uint64_t far_longer_ = 0;
 };
 
 }  // namespace lull::relay

@@ -57,6 +57,8 @@ void StepShare::Update(uint64_t now_ns, uint64_t cost_ns) {
     const auto more = static_cast<uint32_t>(
         std::min(std::ceil(std::log2(share / budget_)), 1.0 * abi::kMostHalvings));
     Set(halvings_ + std::max(more, 1u), now_ns);
+  } else if (halvings_ > 0 && share * (1 << halvings_) < kCalmShare * budget_) {
+    Set(0, now_ns);  // all of them would cost as little
   } else if (steps >= kCalmSteps && share < kCalmShare * budget_ && halvings_ > 0) {
     Set(halvings_ - 1, now_ns);
   } else if (elapsed > kLongestNs && steps >= kCalmSteps) {

@@ -8,7 +8,7 @@
 //   cost; of a target that nothing else holds, and of one that is attached to, one in
 //   4 is recorded
 //   over the budget: as many halvings as bring the cost below it
-//   far under it, for longer: one halving less
+//   far under it, for longer: one halving less; none as soon as all steps would be
 //
 // Between two changes the share of time is a mean over some recorded steps, because a
 // step may take longer than the time between two looks.

@@ -52,7 +52,7 @@ TargetControl::TargetControl(const SegmentReader& segment,
   gpu_hold_ = control.gpu_hold.load(kRelaxed) != 0;
   uint32_t halvings = control.recorded_halvings.load(kRelaxed);
   // A watch may be over before all of its steps have shown what they cost.
-  if (asks_for_share_ && attached) {
+  if (asks_for_share_ && attached && control.control_ended.load(kRelaxed) == 0) {
     halvings = std::max(halvings, StepShare::kHalvingsAtOnce);
     control.recorded_halvings.store(halvings, kRelaxed);
   }
@@ -155,8 +155,9 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
   governor_.set_keep_detail(GovernSteps(now_ns, hooks_ns));
   governor_.set_traced(segment_.header().cupti_state.load(kRelaxed) ==
                        static_cast<uint32_t>(abi::CuptiState::kTracing));
-  governor_.SetSteps(now_ns < pace_.NextUntil() ? pace_.length_ns() : 0,
-                     pace_.IsOverdue(now_ns));
+  governor_.SetSteps({.length_ns = now_ns < pace_.NextUntil() ? pace_.length_ns() : 0,
+                      .end_ns = pace_.end_ns(),
+                      .far_longer = pace_.far_longer()});
   Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);
   segment_.control().thinning.store(verdict.thinning, kRelaxed);
   if (verdict.gpu_hold == gpu_hold_) return;

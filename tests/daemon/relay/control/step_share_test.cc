@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "daemon/relay/control/wall_cost.h"
@@ -133,6 +134,18 @@ TEST(StepShare, HoldsTheBudgetOfStepsLongerThanAMinute) {
     training.RunFor(80 * 3600 * kSecond);
     EXPECT_TRUE(share.InCharge(training.now()));
     EXPECT_LE(training.Paid(), 0.0101) << step_ns;
+  }
+}
+
+// A watch may be over soon, and began with one in four.
+TEST(StepShare, OfACheapJobAllStepsAreRecordedSoon) {
+  for (const uint64_t step_ns : {12 * kMs, 300 * kMs}) {
+    StepShare share(1, StepShare::kHalvingsAtOnce);
+    SampledTraining training(&share, step_ns, 0.003);
+    training.RunFor(std::max(60 * step_ns, 4 * kSecond));
+    EXPECT_EQ(share.halvings(), 0u) << step_ns;
+    training.RunFor(600 * kSecond);
+    EXPECT_EQ(share.halvings(), 0u) << step_ns;
   }
 }
 

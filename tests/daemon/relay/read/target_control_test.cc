@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "tests/daemon/relay/fake_segment.h"
@@ -13,6 +14,7 @@ namespace lull::relay {
 namespace {
 
 constexpr uint64_t kStepNs = 10 * kMs;
+constexpr uint64_t kHour = 3600 * kSecond;
 
 // A training whose hooks take `percent` of its time, whatever detail they leave out.
 class CostlyTraining : public testing::Test {
@@ -26,6 +28,7 @@ class CostlyTraining : public testing::Test {
     if (attached) target_->Arm(plan, now_);
   }
   void BeginWatch(v1::GpuMode mode = v1::GPU_MODE_HOST) {
+    segment_.view().control().recorded_halvings.store(0);
     look_ns_ = 100 * kMs;  // as a relay looks
     Begin({}, mode, /*attached=*/true);
   }
@@ -201,16 +204,56 @@ TEST_F(CostlyTraining, OfUnequalStepsInAWatchTheLongOnesCountWhole) {
   }
 }
 
-// Longer than two spans, and dear: it is recorded whole in any case.
+// Longer than two spans, and dear: it is recorded whole in any case. Whenever it
+// begins.
 TEST_F(CostlyTraining, PaysForNoEvaluationEarlyInAWatch) {
-  for (const uint64_t length : {20 * kMs, 100 * kMs, 300 * kMs}) {
-    for (const uint64_t trains : {1, 2}) {
-      SCOPED_TRACE(testing::Message() << length << " for " << trains);
+  for (const uint64_t length : {20 * kMs, 100 * kMs, 300 * kMs, 500 * kMs}) {
+    for (int looks = 0; looks < 30; ++looks) {
+      SCOPED_TRACE(testing::Message() << length << ", " << looks);
       BeginWatch();
       length_ns_ = length;
-      RunFor(trains, 1.1);
-      RunFor(3, 4, /*with_steps=*/false);
+      RunFor(1, 5);
+      EXPECT_EQ(segment_.view().control().thinning.load(),
+                uint32_t{abi::kThinLaunches});
+      for (int i = 0; i < looks; ++i) Look(0.7);
+      for (int i = looks; i < 60; ++i) Look(4, /*with_steps=*/false);
       EXPECT_EQ(Halvings(), 0u);
+
+      BeginWatch();  // one that ends
+      length_ns_ = length;
+      RunFor(1, 5);
+      for (int i = 0; i < looks; ++i) Look(0.7);
+      length_ns_ = kHour;
+      for (int i = 0; i < 35; ++i) Look(4);
+      length_ns_ = now_ - begin_ns_;
+      Look(0.7);
+      length_ns_ = length;
+      for (int i = looks; i < 10; ++i) Look(0.7);
+      EXPECT_EQ(Halvings(), 0u);
+    }
+  }
+}
+
+// Loaded by so many workers that all of their steps come at once, and then the wait for
+// the next ones.
+TEST_F(CostlyTraining, OfStepsInBurstsInAWatchTheWaitCounts) {
+  for (const int quick : {2, 4}) {
+    for (const int wait : {8, 12, 16}) {
+      const int period =
+          quick + wait;  // looks; in each of the quick ones two steps end
+      for (int first = 0; first < period; ++first) {
+        SCOPED_TRACE(testing::Message() << quick << " " << wait << " " << first);
+        BeginWatch();
+        length_ns_ = 50 * kMs;
+        RunFor(1, 5);
+        for (int i = first; i < first + 40; ++i) {
+          const bool waits = i % period >= quick;
+          const uint64_t since = std::max(now_ - begin_ns_, 50 * kMs);
+          length_ns_ = waits ? kHour : i % period == 0 ? since : 50 * kMs;
+          Look(waits ? 0.05 : 0.8 * period / quick);
+        }
+        EXPECT_EQ(Halvings(), 0u);
+      }
     }
   }
 }
@@ -226,15 +269,15 @@ TEST_F(CostlyTraining, ABurstAfterADearStartOfAWatchIsNoReason) {
   EXPECT_EQ(Halvings(), 0u);
 }
 
-// A little is not clearly over, and takes ten whole seconds after the first five.
-TEST_F(CostlyTraining, AWatchThatIsALittleOverIsSampledAfterFifteenSeconds) {
+// A little is not clearly over: what five seconds are worth has to be used up.
+TEST_F(CostlyTraining, AWatchThatIsALittleOverIsSampledLater) {
   for (const double percent : {1.1, 1.2}) {
     SCOPED_TRACE(percent);
     BeginWatch();
     RunFor(1, 6);
     RunFor(10, percent);
     EXPECT_EQ(Halvings(), 0u);
-    RunFor(14, percent);
+    RunFor(55, percent);
     EXPECT_GE(Halvings(), StepShare::kHalvingsAtOnce);
     segment_.view().control().recorded_halvings.store(0);
   }
@@ -248,6 +291,33 @@ TEST_F(CostlyTraining, ADebtOfTheFirstSecondsOfAWatchIsForgiven) {
   EXPECT_EQ(Halvings(), 0u);
 }
 
+// A burst in a job that is within its budget is none of it, also soon after those five.
+TEST_F(CostlyTraining, AWatchPaysForALaterBurstWithWhatItHasSavedUp) {
+  for (const uint64_t after : {12, 16, 25}) {
+    SCOPED_TRACE(after);
+    BeginWatch();
+    RunFor(1, 5);
+    RunFor(after - 1, 0.7);
+    RunFor(4, 2.5);
+    RunFor(30, 0.7);
+    EXPECT_EQ(Halvings(), 0u);
+  }
+}
+
+// Of many seconds: launched in some, then waited for.
+TEST_F(CostlyTraining, LongStepsAreJudgedWhole) {
+  for (int first = 0; first < 30; first += 3) {
+    SCOPED_TRACE(first);
+    BeginWatch();
+    length_ns_ = 30 * kSecond;
+    RunFor(1, 5);
+    for (int i = 0; i < 300; ++i) RunFor(1, (first + i) % 30 < 12 ? 2 : 0.25);
+    EXPECT_EQ(Halvings(), 0u);  // 0.95 in the mean
+    for (int i = 0; i < 300; ++i) RunFor(1, (first + i) % 30 < 12 ? 4 : 0.5);
+    EXPECT_GE(Halvings(), StepShare::kHalvingsAtOnce);
+  }
+}
+
 // It is to hold the budget by that, and may be over before a share was looked for.
 TEST_F(CostlyTraining, AWatchThatAsksForItBeginsWithAShare) {
   v1::JobSettings settings;
@@ -259,6 +329,12 @@ TEST_F(CostlyTraining, AWatchThatAsksForItBeginsWithAShare) {
   EXPECT_EQ(ControlSteps(), StepShare::kControlOneIn);
   RunFor(1, 1);
   EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
+  // Another worker, of a target that has had control steps, goes on as it was.
+  segment_.view().control().control_ended.store(5);
+  segment_.view().control().recorded_halvings.store(0);
+  Begin(settings, v1::GPU_MODE_HOST, /*attached=*/true);
+  EXPECT_EQ(Halvings(), 0u);
+  EXPECT_EQ(ControlSteps(), StepShare::kControlOneIn);
 }
 
 // A look at such a job is dear or cheap, and cheap ones alone are no calm second.
