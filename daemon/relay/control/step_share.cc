@@ -56,8 +56,10 @@ void StepShare::Update(uint64_t now_ns, uint64_t cost_ns) {
   if (share > budget_ * (steps < kCalmSteps ? kClearlyOver : 1)) {
     const auto more = static_cast<uint32_t>(
         std::min(std::ceil(std::log2(share / budget_)), 1.0 * abi::kMostHalvings));
+    was_over_ = true;
     Set(halvings_ + std::max(more, 1u), now_ns);
-  } else if (halvings_ > 0 && share * (1 << halvings_) < kCalmShare * budget_) {
+  } else if (!was_over_ && halvings_ > 0 &&
+             share * (1 << halvings_) < kCalmShare * budget_) {
     Set(0, now_ns);  // all of them would cost as little
   } else if (steps >= kCalmSteps && share < kCalmShare * budget_ && halvings_ > 0) {
     Set(halvings_ - 1, now_ns);

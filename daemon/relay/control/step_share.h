@@ -8,7 +8,8 @@
 //   cost; of a target that nothing else holds, and of one that is attached to, one in
 //   4 is recorded
 //   over the budget: as many halvings as bring the cost below it
-//   far under it, for longer: one halving less; none as soon as all steps would be
+//   far under it, for longer: one halving less
+//   all steps would be that, and it was never over: all of them
 //
 // Between two changes the share of time is a mean over some recorded steps, because a
 // step may take longer than the time between two looks.
@@ -66,6 +67,7 @@ class StepShare {
 
   const double budget_;
   uint32_t halvings_ = 0;
+  bool was_over_ = false;
   uint64_t since_rest_ = 0;  // steps; in windows none rests
   uint64_t rested_ns_ = 0;   // the end of the last control step
   uint64_t step_ns_ = 0;     // the end of the last one

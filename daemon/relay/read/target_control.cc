@@ -51,7 +51,8 @@ TargetControl::TargetControl(const SegmentReader& segment,
   // As an earlier worker left it.
   gpu_hold_ = control.gpu_hold.load(kRelaxed) != 0;
   uint32_t halvings = control.recorded_halvings.load(kRelaxed);
-  // A watch may be over before all of its steps have shown what they cost.
+  // A watch may be over before all of its steps have shown what they cost. Not of its
+  // first steps (preload/steps/control_step.h).
   if (asks_for_share_ && attached && control.control_ended.load(kRelaxed) == 0) {
     halvings = std::max(halvings, StepShare::kHalvingsAtOnce);
     control.recorded_halvings.store(halvings, kRelaxed);

@@ -304,6 +304,18 @@ TEST_F(CostlyTraining, AWatchPaysForALaterBurstWithWhatItHasSavedUp) {
   }
 }
 
+// Of three seconds, of which two are a wait: calm enough for detail, were it all.
+TEST_F(CostlyTraining, TheWaitOfALongStepInAWatchIsNoCalm) {
+  length_ns_ = 3 * kSecond;
+  for (int first = 0; first < 30; first += 3) {
+    SCOPED_TRACE(first);
+    BeginWatch();
+    RunFor(1, 5);
+    for (int i = 0; i < 400; ++i) Look((first + i) % 30 < 10 ? 6 : 0.05);
+    EXPECT_GE(Halvings(), StepShare::kHalvingsAtOnce);
+  }
+}
+
 // Of many seconds: launched in some, then waited for.
 TEST_F(CostlyTraining, LongStepsAreJudgedWhole) {
   for (int first = 0; first < 30; first += 3) {
@@ -313,7 +325,7 @@ TEST_F(CostlyTraining, LongStepsAreJudgedWhole) {
     RunFor(1, 5);
     for (int i = 0; i < 300; ++i) RunFor(1, (first + i) % 30 < 12 ? 2 : 0.25);
     EXPECT_EQ(Halvings(), 0u);  // 0.95 in the mean
-    for (int i = 0; i < 300; ++i) RunFor(1, (first + i) % 30 < 12 ? 4 : 0.5);
+    for (int i = 0; i < 300; ++i) RunFor(1, (first + i) % 30 < 12 ? 4 : 0.05);
     EXPECT_GE(Halvings(), StepShare::kHalvingsAtOnce);
   }
 }
