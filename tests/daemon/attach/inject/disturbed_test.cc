@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include <fstream>
 #include <random>
+#include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -164,10 +166,23 @@ TEST(Disturbed, ASignalDuringTheCallEndsAWaitAsItWouldHaveWithoutIt) {
   EXPECT_EQ(victim.page().errors, 0) << victim.page().detail;
 }
 
+bool HasMapped(pid_t pid, const std::string& library) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    if (line.find(library) != std::string::npos) return true;
+  }
+  return false;
+}
+
 TEST(Disturbed, PythonComputingAndSleepingGoesOn) {
   for (const char* what : {"while True: sum(i * i for i in range(10000))",
                            "import time\nwhile True: time.sleep(0.05)"}) {
     VictimProcess victim({"python3", "-c", what});
+    // Before its loader has mapped anything it is refused as linked statically.
+    for (int i = 0; i < 500 && !HasMapped(victim.pid(), "libc.so"); ++i) {
+      absl::SleepFor(absl::Milliseconds(10));
+    }
     std::vector<absl::Duration> pauses;
     for (int i = 0; i < 20; ++i) {
       auto outcome = Inject(ProbeRequest(victim.pid()));
