@@ -26,9 +26,9 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_custom_target(unit_tests)
 add_custom_target(core_tests)
 
-# The plain build's tests of the daemons and the CLI and the unit tests of the shim, by Clang
-# without optimisation where it is there. What they test is GCC's as ever. Not those of the
-# simulated device, which is in them: it keeps time.
+# The plain build's tests are compiled by Clang without optimisation, where it is there. What
+# they test is GCC's as ever. Benches are GCC's, and so are tests of the simulated device, which is
+# in them: it keeps time.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LULL_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   find_program(LULL_CLANG clang++)
 endif()

@@ -57,7 +57,7 @@ std::optional<absl::flat_hash_set<uint32_t>> LiveThreads(
   if (own_names) return alive;
   for (uint32_t thread : asked) {
     // Twice: in two runs of all tests, and in none of 70 of its own alone, one thread
-    // that lived was missed, of 500,000 and more. The reason is not known (Linux 6.18).
+    // that lived was missed, of 490,000 and more. The reason is not known (Linux 6.18).
     if (IsThere(pid, thread) || IsThere(pid, thread)) alive.insert(thread);
   }
   return alive;

@@ -64,11 +64,11 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
     if (traced_look_.share() < budget_ / 2) look_.Add(traced_look_);
     traced_look_ = {};
   }
-  // Without detail the part of a step that waits is no calm: then the others began
-  // anew.
+  // At the least detail a whole step at least: that its wait is calm gives no detail
+  // back.
   const bool least = verdict_.thinning == abi::kThinLaunches;
-  if (look_.ns >= std::max(length, least ? least_.step_ns() : 0))
-    JudgeHooks(std::exchange(look_, {}));
+  const uint64_t look_length = std::max(length, least ? least_.step_ns() : 0);
+  if (look_.ns >= look_length) JudgeHooks(std::exchange(look_, {}));
   if (early_ && now_ns >= early_until_ns_) {
     early_ = false;
     least_.Forget();  // those were no whole seconds
