@@ -20,7 +20,7 @@ namespace lull::abi {
 inline constexpr char kAttachFunction[] = "lull_attach";
 inline constexpr char kDetachFunction[] = "lull_detach";
 
-inline constexpr uint64_t kCallBudgetNs = 1'500'000;
+inline constexpr uint64_t kCallBudgetNs = 700'000;
 
 struct AttachRequest {
   uint64_t magic;       // kSegmentMagic

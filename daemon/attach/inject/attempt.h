@@ -20,6 +20,7 @@ struct Attempt {
     kDone,    // `outcome`, but for tid, looks and other threads
     kUnsafe,  // `objection`; it runs on as if nothing had been
     kGone,    // the thread has ended, or did before the call
+    kLoaded,  // that is all: the function waits for a stop of its own
     kFailed,  // `status`
   };
   End end = kGone;
@@ -31,9 +32,10 @@ struct Attempt {
 };
 
 // `stack`: memory that ReadStack() may use, touched before: nothing new is to be
-// allocated while a thread stands.
+// allocated while a thread stands. `loaded`: an attempt has ended with kLoaded before;
+// where the library cannot be found all the same, both is done in one stop.
 Attempt MakeAttempt(const Request& request, const Arch& arch,
                     const Landscape& landscape, const ElfImage& identity,
-                    std::span<uint64_t> stack, pid_t tid);
+                    std::span<uint64_t> stack, pid_t tid, bool loaded);
 
 }  // namespace lull::inject

@@ -97,6 +97,7 @@ class Search {
   bool AllForGood(const std::vector<pid_t>& threads) const;
   bool AllTraced(const std::vector<pid_t>& threads);
   absl::Status TooLate() const;
+  bool IsCancelled() const { return cancel_.load() && !loaded_; }
 
   Request request_;
   const Arch& arch_;
@@ -115,6 +116,8 @@ class Search {
   // Those whose stack must be seen stopped to be judged; they sleep, so not too often.
   std::map<pid_t, absl::Time> looked_at_;
   absl::Time not_traced_at_ = SteadyNow();  // when last not all threads were
+  bool loaded_ = false;  // by us, and the function is still to be called
+  Held loading_;
   Held longest_other_;
   int looks_ = 0;
   absl::StatusOr<Outcome> result_ = absl::UnknownError("");
@@ -157,16 +160,18 @@ std::vector<Search::Candidate> Search::Candidates() {
 }
 
 bool Search::Try(const Candidate& candidate) {
-  Attempt attempt =
-      MakeAttempt(request_, arch_, landscape_, *identity_, stack_, candidate.tid);
+  Attempt attempt = MakeAttempt(request_, arch_, landscape_, *identity_, stack_,
+                                candidate.tid, loaded_);
   if (attempt.tp != 0) thread_pointers_[candidate.tid] = attempt.tp;
   switch (attempt.end) {
     case Attempt::kDone:
       result_ = attempt.outcome;
+      result_->loaded |= loaded_;
       result_->tid = candidate.tid;
       result_->looks = looks_;
+      result_->loading = loading_.time;
       result_->longest_other = longest_other_.time;
-      result_->longest = std::max(attempt.held, longest_other_);
+      result_->longest = std::max({attempt.held, loading_, longest_other_});
       return true;
     case Attempt::kFailed:
       result_ = attempt.status;
@@ -175,6 +180,10 @@ bool Search::Try(const Candidate& candidate) {
       Object(candidate.tid, attempt.objection);
       longest_other_ = std::max(longest_other_, attempt.held);
       ++looks_;
+      return false;
+    case Attempt::kLoaded:
+      loaded_ = true;
+      loading_ = attempt.held;
       return false;
     case Attempt::kGone:
       return false;
@@ -222,11 +231,13 @@ absl::StatusOr<Outcome> Search::Run() {
     request_.pid = LivingThread(request_.pid);
     LULL_ASSIGN_OR_RETURN(landscape_, Refresh(request_.pid, arch_, &images_,
                                               std::exchange(landscape_, Landscape{})));
+    const bool loaded = loaded_;
     for (const Candidate& candidate : Candidates()) {
-      if (cancel_.load()) return absl::CancelledError("cancelled before the call");
+      if (IsCancelled()) return absl::CancelledError("cancelled before the call");
       if (Try(candidate)) return result_;
-      if (SteadyNow() >= deadline_) break;
+      if (loaded_ != loaded || SteadyNow() >= deadline_) break;
     }
+    if (loaded_ != loaded) continue;  // the landscape has the library now
     std::vector<pid_t> threads = Procfs().Threads(request_.pid);
     if (threads.empty()) continue;  // gone: AgainstProcess() says so
     if (round >= kTimesForGood && AllForGood(threads)) {
@@ -243,7 +254,7 @@ absl::StatusOr<Outcome> Search::Run() {
                        StatusOf(request_.pid, threads.front(), "TracerPid"),
                        " (a debugger, strace?); end that first"));
     }
-    if (cancel_.load()) return absl::CancelledError("cancelled before the call");
+    if (IsCancelled()) return absl::CancelledError("cancelled before the call");
     if (SteadyNow() >= deadline_) return TooLate();
     absl::SleepFor(kBackOff);
   }

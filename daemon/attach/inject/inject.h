@@ -36,7 +36,8 @@ inline constexpr int64_t kResultNotSet = INT64_MIN;
 
 struct Request {
   pid_t pid = 0;
-  // As the target sees it; dlopen(RTLD_NOW | RTLD_LOCAL) unless it is mapped already.
+  // As the target sees it; dlopen(RTLD_NOW | RTLD_LOCAL) unless it is mapped already,
+  // in a stop of its own.
   std::string library;
   // The same file as we see it. An object of the target with the same device and
   // inode, build id or soname is "mapped already".
@@ -61,9 +62,10 @@ struct Outcome {
   bool loaded = false;  // by this call
   pid_t tid = 0;        // the thread that did it
   bool thread_was_blocked = false;
-  absl::Duration stopped;        // how long that thread was kept from running
+  absl::Duration stopped;        // how long that thread was kept from running for it
+  absl::Duration loading;        // how long one was for dlopen, before that
   absl::Duration longest_other;  // longest stop of any other thread
-  Held longest;                  // of these two
+  Held longest;                  // of these three
   int looks = 0;                 // threads stopped and let go before one was safe
 };
 

@@ -96,23 +96,28 @@ int ProcessorOf(absl::string_view stat) {
   return absl::SimpleAtoi(StatField(stat, kStatProcessor), &processor) ? processor : -1;
 }
 
+bool GoTo(int processor) {
+  if (processor < 0 || processor >= CPU_SETSIZE) return false;
+  cpu_set_t there;
+  CPU_ZERO(&there);
+  CPU_SET(processor, &there);
+  return sched_setaffinity(0, sizeof(there), &there) == 0;
+}
+
 }  // namespace
+
+void GoBeside(pid_t pid, pid_t tid) { GoTo(ProcessorOf(ReadTask(pid, tid, "stat"))); }
 
 std::optional<absl::Duration> AsleepFor(pid_t pid, pid_t tid) {
   std::optional<absl::Duration> fell_asleep =
       LastAccounted(ReadTask(pid, tid, "sched"));
-  int processor = ProcessorOf(ReadTask(pid, tid, "stat"));
   cpu_set_t usual;
-  if (!fell_asleep || processor < 0 || processor >= CPU_SETSIZE ||
-      sched_getaffinity(0, sizeof(usual), &usual) != 0) {
+  if (!fell_asleep || sched_getaffinity(0, sizeof(usual), &usual) != 0) {
     return std::nullopt;
   }
   // Processors' clocks differ. So this thread goes to that one for a moment, and is
   // accounted for there when it wakes.
-  cpu_set_t there;
-  CPU_ZERO(&there);
-  CPU_SET(processor, &there);
-  if (sched_setaffinity(0, sizeof(there), &there) != 0) return std::nullopt;
+  if (!GoTo(ProcessorOf(ReadTask(pid, tid, "stat")))) return std::nullopt;
   timespec moment = {0, 1000};
   nanosleep(&moment, nullptr);
   std::optional<absl::Duration> now =

@@ -28,6 +28,10 @@ char StateOf(pid_t pid, pid_t tid);
 // the kernel does not tell (no CONFIG_SCHED_INFO) or it is gone.
 absl::Duration RunDelay(pid_t pid, pid_t tid);
 
+// The calling thread goes on on the processor that the other one last ran on, or stays
+// where it is if it may not.
+void GoBeside(pid_t pid, pid_t tid);
+
 // Soft limit of the target's stack in bytes; UINT64_MAX when unlimited.
 uint64_t StackLimitOf(pid_t pid);
 

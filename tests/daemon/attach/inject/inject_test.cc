@@ -53,11 +53,13 @@ TEST_P(InjectInto, CallsTheFunctionAndLeavesTheVictimAsItWas) {
     ASSERT_TRUE(outcome.ok()) << outcome.status();
     EXPECT_EQ(outcome->result, static_cast<int64_t>(i) << 32 | kSumOfAbc);
     EXPECT_EQ(outcome->loaded, i == 1);
-    (i == 1 ? loads : pauses).push_back(outcome->stopped);
+    EXPECT_EQ(outcome->loading > absl::ZeroDuration(), i == 1);
+    if (i == 1) loads.push_back(outcome->loading);
+    pauses.push_back(outcome->stopped);
     if (outcome->looks > 0) others.push_back(outcome->longest_other);
     looks += outcome->looks;
     EXPECT_EQ(outcome->longest.time,
-              std::max(outcome->stopped, outcome->longest_other));
+              std::max({outcome->stopped, outcome->loading, outcome->longest_other}));
     EXPECT_LE(outcome->longest.waited, outcome->longest.time);
     waited += outcome->longest.waited;
     absl::SleepFor(absl::Milliseconds(20));
@@ -123,7 +125,7 @@ TEST_P(InjectIntoWait, ThatTakesAsLongAsWasAsked) {
       ASSERT_TRUE(outcome.ok()) << outcome.status();
       blocked += outcome->thread_was_blocked ? 1 : 0;
       pauses.push_back(outcome->stopped);
-      allowed += outcome->stopped;
+      allowed += outcome->loading + outcome->stopped;
     }
     EXPECT_GE(blocked, 5) << "one may come between two waits";
     EXPECT_EQ(victim.End(), 0);

@@ -21,7 +21,8 @@ class Look : public testing::TestWithParam<const char*> {
     landscape->no_start = landscape->dangers;
     Request request = ProbeRequest(victim.pid());
     return MakeAttempt(request, ThisArch(), *landscape,
-                       *ElfImage::Open(request.identity), stack_, victim.pid());
+                       *ElfImage::Open(request.identity), stack_, victim.pid(),
+                       /*loaded=*/false);
   }
 
   ImageCache images_;
