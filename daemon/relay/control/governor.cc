@@ -127,7 +127,10 @@ void Governor::JudgeHooks(const HooksLook& look) {
     return;
   }
   bool low = hooks_share < budget_ / 2;
-  if (level == abi::kThinLaunches && !early_) least_.Add(look);
+  // A second that is cheap with more detail would be with the least, too.
+  const bool least = level == abi::kThinLaunches || (low && highest_ > level);
+  if (!least) least_.Skip();
+  if (least && !early_) least_.Add(look, budget_ * hooks_part_);
   // What a job's start costs is made up for later: no detail goes for that. (A watch
   // may be over by then, and begins with kColdNs worth more than this.)
   bool saved_up =
@@ -135,7 +138,7 @@ void Governor::JudgeHooks(const HooksLook& look) {
   bool too_much = (hooks_share > budget_ && !saved_up) ||
                   (balance_ns_ < 0 && !GpuIsLargerPart() && !low);
   if (too_much) {
-    if (early_ && level == abi::kThinNativeStacks) ForgiveHooks(kColdNs);
+    if (level == abi::kThinNativeStacks) ForgiveHooks(kColdNs);
     level = level == abi::kThinNothing ? abi::kThinNativeStacks : abi::kThinLaunches;
     highest_ = std::max(highest_, level);
     calm_ = 0;
@@ -143,7 +146,6 @@ void Governor::JudgeHooks(const HooksLook& look) {
     if (++calm_ == kCalmWindows) {
       level = level == abi::kThinLaunches ? abi::kThinNativeStacks : abi::kThinNothing;
       calm_ = 0;
-      least_.Forget();
     }
   } else {
     calm_ = 0;

@@ -20,8 +20,9 @@
 //
 // A watch of an attached job may be over after seconds. So it begins with what is kept
 // for the GPU and, as the first look at each line takes longer, kColdNs worth, which is
-// all that hooks have; once more when no detail is left. For kEarlyNs they are looked
-// at after kEarlyWindowNs each, and then have kEarlyNs worth.
+// all that hooks have. For kEarlyNs they are looked at after kEarlyWindowNs each, and
+// then have kEarlyNs worth. When no detail is left hooks of any job have kColdNs worth
+// at least.
 //
 // At the least detail launches are recorded in windows of tracing alone. So updates
 // between which there was tracing say nothing about the others, and are no part of a

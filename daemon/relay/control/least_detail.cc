@@ -11,10 +11,25 @@ constexpr double kClearlyOver = 1.25;
 
 }  // namespace
 
-void LeastDetail::Add(const HooksLook& window) {
-  if (steps_.length_ns == 0) return;
-  span_.Add(window);
-  if (span_.ns < 2 * steps_.length_ns) return;
+bool LeastDetail::AddToSpan(const HooksLook& look, double part) {
+  const Steps before = std::exchange(seen_, steps_);
+  if (steps_.end_ns == before.end_ns) {
+    since_step_.Add(look);
+    return false;
+  }
+  HooksLook steps = std::exchange(since_step_, look);
+  const bool long_since = std::exchange(out_of_sight_, false) || before.end_ns == 0 ||
+                          steps_.far_longer != before.far_longer;
+  if (long_since) {  // the end of that is in this look
+    steps.Add(std::exchange(since_step_, {}));
+    if (steps.share() > part) return false;
+  }
+  span_.Add(steps);
+  return true;
+}
+
+void LeastDetail::Add(const HooksLook& window, double part) {
+  if (!AddToSpan(window, part) || span_.ns < 2 * steps_.length_ns) return;
   const uint64_t windows = std::clamp<uint64_t>(span_.ns / kWindowNs, 1, kWindows);
   windows_ = std::min(windows_ + windows, kWindows);
   share_ += (span_.share() - share_) * static_cast<double>(windows) /
@@ -23,17 +38,7 @@ void LeastDetail::Add(const HooksLook& window) {
 }
 
 bool LeastDetail::AddEarly(const HooksLook& look, double part) {
-  const Steps before = std::exchange(seen_, steps_);
-  if (steps_.end_ns == before.end_ns) {
-    since_step_.Add(look);
-    return false;
-  }
-  const HooksLook steps = std::exchange(since_step_, look);
-  // A wait for data counts, which is cheap.
-  const bool evaluated = steps_.far_longer != before.far_longer && steps.share() > part;
-  if (evaluated) return false;
-  span_.Add(steps);
-  if (span_.ns < kEarlySpanNs) return false;
+  if (!AddToSpan(look, part) || span_.ns < kEarlySpanNs) return false;
   const bool over = span_.share() > kClearlyOver * part;
   early_over_ = over ? early_over_ + 1 : 0;
   span_ = {};
@@ -43,8 +48,14 @@ bool LeastDetail::AddEarly(const HooksLook& look, double part) {
 void LeastDetail::Forget() {
   windows_ = 0;
   early_over_ = 0;
-  span_ = since_step_ = {};
+  span_ = {};
+  Skip();
+}
+
+void LeastDetail::Skip() {
+  since_step_ = {};
   seen_ = steps_;
+  out_of_sight_ = steps_.length_ns == 0;
 }
 
 }  // namespace lull::relay

@@ -5,8 +5,10 @@
 // It is the mean of the last kWindows windows of a second, or of two steps, as a step
 // may launch first and wait then. Early in a watch there is no time for those: two
 // spans in a row, each of whole steps and kEarlySpanNs at least, that are clearly over.
-// There what goes on after the last step counts once the next one has ended: it may be
-// an evaluation, which makes a step far longer.
+//
+// What goes on after the last step counts once the next one has ended. Where it went on
+// for far longer than a step it does not, if it was dear: it is an evaluation, or what
+// comes before the first step. A wait is cheap, and counts.
 //
 // Pure: no clock.
 #pragma once
@@ -36,25 +38,35 @@ class LeastDetail {
     uint64_t far_longer = 0;  // so many have been
   };
   // Before what is added next.
-  void SetSteps(const Steps& steps) { steps_ = steps; }
+  void SetSteps(const Steps& steps) {
+    steps_ = steps;
+    out_of_sight_ |= steps.length_ns == 0;
+  }
   uint64_t step_ns() const { return steps_.length_ns; }
 
-  void Add(const HooksLook& window);
-  // `part`: what hooks may take, of all time. True: a span has ended, and is not over.
+  // `part`: what hooks may take, of all time.
+  void Add(const HooksLook& window, double part);
+  // True: a span has ended, and is not over.
   bool AddEarly(const HooksLook& look, double part);
   bool IsOver(double part) const { return windows_ == kWindows && share_ > part; }
   bool IsEarlyOver() const { return early_over_ >= 2; }
-  // It begins anew: there was more detail, or other windows are judged from now on.
+  // What went on since the last look says nothing: there was more detail.
+  void Skip();
+  // It begins anew: other windows are judged from now on.
   void Forget();
 
  private:
+  // Whether the span has grown by it.
+  bool AddToSpan(const HooksLook& look, double part);
+
   Steps steps_;
-  HooksLook span_;        // that goes on
-  uint64_t windows_ = 0;  // at most kWindows
-  double share_ = 0;      // their fading mean
-  HooksLook since_step_;  // early: since the last one that ended
-  Steps seen_;            // early, at the last look
-  int early_over_ = 0;    // spans in a row
+  HooksLook since_step_;       // the last one that ended
+  Steps seen_;                 // then
+  bool out_of_sight_ = false;  // steps were, since then
+  HooksLook span_;             // that goes on
+  uint64_t windows_ = 0;       // at most kWindows
+  double share_ = 0;           // their fading mean
+  int early_over_ = 0;         // spans in a row
 };
 
 }  // namespace lull::relay

@@ -412,6 +412,72 @@ TEST_F(CostlyTraining, PaysForNoEvaluationWithItsSteps) {
   EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
 }
 
+// Its windows of a second begin and end anywhere.
+TEST_F(CostlyTraining, AnEvaluationIsNoPartOfTheMean) {
+  for (int phase = 0; phase < 4; ++phase) {
+    SCOPED_TRACE(phase);
+    Begin({});
+    RunFor(8, 4);
+    EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+    RunFor(600, 0.7);
+    for (int i = 0; i < phase; ++i) Look(0.7);
+    RunFor(60, 5, /*with_steps=*/false);
+    RunFor(30, 0.7);
+    EXPECT_EQ(Halvings(), 0u);
+  }
+}
+
+TEST_F(CostlyTraining, ADearStartIsNoPartOfTheMean) {
+  for (int phase = 0; phase < 4; ++phase) {
+    SCOPED_TRACE(phase);
+    Begin({});
+    for (int i = 0; i < phase; ++i) Look(20, /*with_steps=*/false);
+    RunFor(10, 20, /*with_steps=*/false);
+    RunFor(60, 0.6);
+    EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+    EXPECT_EQ(Halvings(), 0u);
+  }
+}
+
+// In the wait it gets detail back.
+TEST_F(CostlyTraining, AWaitHidesNoDearSteps) {
+  Begin({});
+  for (int i = 0; i < 10; ++i) {
+    RunFor(9, 5);
+    RunFor(6, 0.02, /*with_steps=*/false);
+  }
+  EXPECT_GT(Halvings(), 0u);
+}
+
+TEST_F(CostlyTraining, CalmStepsHideNoDearOnes) {
+  length_ns_ = 500 * kMs;
+  Begin({});
+  for (int i = 0; i < 10; ++i) {
+    RunFor(4, 6);
+    RunFor(6, 0.1);
+  }
+  EXPECT_GT(Halvings(), 0u);
+}
+
+TEST_F(CostlyTraining, WhatPrecedesTheFirstStepOfAWatchIsNoSpanOfSteps) {
+  BeginWatch();
+  RunFor(3, 3, /*with_steps=*/false);
+  for (int i = 0; i < 7; ++i) Look(1.5);
+  RunFor(30, 0.7);
+  EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+  EXPECT_EQ(Halvings(), 0u);
+}
+
+TEST_F(CostlyTraining, ADebtOfMoreDetailIsForgivenLateInAWatchToo) {
+  BeginWatch();
+  RunFor(6, 0.1);
+  RunFor(2, 20);
+  RunFor(30, 0.9);
+  EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+  RunFor(6, 1.2);
+  EXPECT_EQ(Halvings(), 0u);
+}
+
 // What was long ago, with less detail, says nothing of its steps of today.
 TEST_F(CostlyTraining, IsJudgedAfreshEachTimeThatItHasTheLeastDetail) {
   Begin({});
