@@ -58,7 +58,7 @@ AttachResult attach(const void* argument, size_t size) {
   if (g_phase == Phase::kAway) {
     if (!initialize_late()) return AttachResult::kRefused;
     g_phase = Phase::kSlots;
-    return AttachResult::kMore;  // the call that loaded us has taken long enough
+    return AttachResult::kMore;  // that has taken long enough
   }
   if (g_phase == Phase::kSlots) {
     if (!slots_set(Slots::kOurs, abi::kCallBudgetNs)) {

@@ -103,7 +103,7 @@ class Search {
   const Arch& arch_;
   const std::shared_ptr<const ElfImage> identity_;
   const std::atomic<bool>& cancel_;
-  const absl::Time deadline_;
+  absl::Time deadline_;
   ImageCache& images_;
   Landscape& landscape_;
   std::vector<uint64_t> stack_ = std::vector<uint64_t>(kStackLooked / sizeof(uint64_t));
@@ -184,6 +184,7 @@ bool Search::Try(const Candidate& candidate) {
     case Attempt::kLoaded:
       loaded_ = true;
       loading_ = attempt.held;
+      deadline_ += loading_.time;
       return false;
     case Attempt::kGone:
       return false;

@@ -112,7 +112,7 @@ class Governor {
   Verdict verdict_;
   uint32_t highest_ = 0;
   int calm_ = 0;
-  LeastDetail least_;  // since there is that
+  LeastDetail least_;
 };
 
 }  // namespace lull::relay

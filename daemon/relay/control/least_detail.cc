@@ -14,16 +14,18 @@ constexpr double kClearlyOver = 1.25;
 bool LeastDetail::AddToSpan(const HooksLook& look, double part) {
   const Steps before = std::exchange(seen_, steps_);
   if (steps_.end_ns == before.end_ns) {
-    since_step_.Add(look);
+    between_.Add(look);
     return false;
   }
-  HooksLook steps = std::exchange(since_step_, look);
-  const bool long_since = std::exchange(out_of_sight_, false) || before.end_ns == 0 ||
-                          steps_.far_longer != before.far_longer;
-  if (long_since) {  // the end of that is in this look
-    steps.Add(std::exchange(since_step_, {}));
-    if (steps.share() > part) return false;
+  const bool long_since =
+      std::exchange(out_of_sight_, false) || steps_.far_longer != before.far_longer;
+  const HooksLook between = std::exchange(between_, {});
+  HooksLook steps = std::exchange(with_steps_, look);
+  if (long_since && between.share() > part) {
+    with_steps_ = {};  // it has begun in the one look and ended in the other
+    return false;
   }
+  steps.Add(between);
   span_.Add(steps);
   return true;
 }
@@ -53,7 +55,8 @@ void LeastDetail::Forget() {
 }
 
 void LeastDetail::Skip() {
-  since_step_ = {};
+  with_steps_ = between_ = {};
+  if (windows_ > 0) --windows_;
   seen_ = steps_;
   out_of_sight_ = steps_.length_ns == 0;
 }

@@ -7,8 +7,9 @@
 // spans in a row, each of whole steps and kEarlySpanNs at least, that are clearly over.
 //
 // What goes on after the last step counts once the next one has ended. Where it went on
-// for far longer than a step it does not, if it was dear: it is an evaluation, or what
-// comes before the first step. A wait is cheap, and counts.
+// for far longer than a step, and was dear in what lies between the looks that have
+// steps, it does not: it is an evaluation, or what comes before the first step. A wait
+// is cheap, and counts.
 //
 // Pure: no clock.
 #pragma once
@@ -50,7 +51,7 @@ class LeastDetail {
   bool AddEarly(const HooksLook& look, double part);
   bool IsOver(double part) const { return windows_ == kWindows && share_ > part; }
   bool IsEarlyOver() const { return early_over_ >= 2; }
-  // What went on since the last look says nothing: there was more detail.
+  // A window that says nothing, as there was more detail. The mean is one window older.
   void Skip();
   // It begins anew: other windows are judged from now on.
   void Forget();
@@ -60,8 +61,9 @@ class LeastDetail {
   bool AddToSpan(const HooksLook& look, double part);
 
   Steps steps_;
-  HooksLook since_step_;       // the last one that ended
-  Steps seen_;                 // then
+  HooksLook with_steps_;       // the last look in which one ended
+  HooksLook between_;          // those since then
+  Steps seen_;                 // at the last look
   bool out_of_sight_ = false;  // steps were, since then
   HooksLook span_;             // that goes on
   uint64_t windows_ = 0;       // at most kWindows

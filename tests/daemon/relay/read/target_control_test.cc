@@ -439,6 +439,43 @@ TEST_F(CostlyTraining, ADearStartIsNoPartOfTheMean) {
   }
 }
 
+// Whatever the windows of a second that they are looked at in.
+TEST_F(CostlyTraining, ShortBurstsAreSampledWhereTheirMeanIsOver) {
+  struct Cycle {
+    int burst, wait;  // in looks
+    double percent;
+  };
+  for (const Cycle& cycle : {Cycle{3, 5, 5}, Cycle{4, 6, 6}, Cycle{4, 8, 10},
+                             Cycle{6, 6, 5}, Cycle{4, 12, 20}}) {
+    for (int phase = 0; phase < 4; ++phase) {
+      SCOPED_TRACE(testing::Message()
+                   << cycle.burst << " " << cycle.wait << " " << phase);
+      segment_.view().control().recorded_halvings.store(0);
+      Begin({});
+      for (int i = 0; i < phase; ++i) Look(0.02);
+      for (int i = 0; i < 60 && Halvings() == 0; ++i) {
+        for (int k = 0; k < cycle.burst; ++k) Look(cycle.percent);
+        for (int k = 0; k < cycle.wait; ++k) Look(0.02, /*with_steps=*/false);
+      }
+      EXPECT_GT(Halvings(), 0u);
+    }
+  }
+}
+
+TEST_F(CostlyTraining, TheMeanOfLongAgoIsForgotten) {
+  for (int calm = 5; calm <= 8; ++calm) {
+    SCOPED_TRACE(calm);
+    Begin({});
+    RunFor(18, 2);
+    RunFor(calm, 0.3);
+    RunFor(600, 0.9);
+    RunFor(90, 5, /*with_steps=*/false);
+    RunFor(5, 0.9);
+    EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+    EXPECT_EQ(Halvings(), 0u);
+  }
+}
+
 // In the wait it gets detail back.
 TEST_F(CostlyTraining, AWaitHidesNoDearSteps) {
   Begin({});
