@@ -210,17 +210,17 @@ class Attach {
     if (stop_) return;
     UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
     const bool samples = !session_->relay().job.settings().no_host_samples();
-    auto longest = AttachTo(process.pid, *foothold_, samples, stop_, Server());
-    if (longest.ok()) {
+    auto stops = AttachTo(process.pid, *foothold_, samples, stop_, Server());
+    if (stops.ok()) {
       watched_.push_back({process.pid, std::move(pidfd)});
-      longest_ = std::max(longest_, *longest);
+      stops_.Add(*stops);
       return;
     }
-    if (!absl::IsCancelled(longest.status())) {
-      PrintError("attach", longest.status().message());
+    if (!absl::IsCancelled(stops.status())) {
+      PrintError("attach", stops.status().message());
     }
     // Half-way in: its slots may be ours already.
-    if (!absl::IsNotFound(longest.status())) {
+    if (!absl::IsNotFound(stops.status())) {
       (void)DetachFrom(process.pid, *foothold_, absl::ZeroDuration(), Server());
     }
   }
@@ -238,6 +238,25 @@ class Attach {
     }
   }
 
+  static std::string InWords(const inject::Held& held) {
+    return absl::StrCat(
+        InMicroseconds(held.time),
+        held.waited > absl::ZeroDuration()
+            ? absl::StrCat(", of which it waited ", InMicroseconds(held.waited),
+                           " for a processor")
+            : "");
+  }
+  std::string StopsInWords() const {
+    const bool ran = stops_.running.time > absl::ZeroDuration();
+    const bool waited = stops_.sleeping.time > absl::ZeroDuration();
+    return absl::StrCat(
+        "no thread that ran was stopped",
+        ran ? absl::StrCat(" for longer than ", InWords(stops_.running)) : "",
+        waited ? absl::StrCat("; one that was waiting anyway was held for up to ",
+                              InWords(stops_.sleeping))
+               : "");
+  }
+
   void Announce() const {
     std::string pids = absl::StrJoin(
         watched_, ", ",
@@ -246,13 +265,8 @@ class Attach {
                             ? "until Ctrl-C"
                             : absl::StrCat("for ", absl::FormatDuration(options_.time),
                                            ", or until Ctrl-C");
-    Say(absl::StrCat(
-        "watching ", watched_.size() == 1 ? "process " : "processes ", pids, " ", until,
-        "; no thread was stopped for longer than ", InMicroseconds(longest_.time),
-        longest_.waited > absl::ZeroDuration()
-            ? absl::StrCat(", of which it waited ", InMicroseconds(longest_.waited),
-                           " for a processor")
-            : ""));
+    Say(absl::StrCat("watching ", watched_.size() == 1 ? "process " : "processes ",
+                     pids, " ", until, "; ", StopsInWords()));
   }
 
   static bool HasEnded(const Watched& watched) {
@@ -297,7 +311,7 @@ class Attach {
   UniqueFd signals_;
   std::atomic<bool> stop_{false};
   std::vector<Watched> watched_;
-  inject::Held longest_;
+  inject::Stops stops_;
 };
 
 }  // namespace

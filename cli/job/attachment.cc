@@ -51,7 +51,7 @@ class Caller {
       serve_(kServePeriod);
     }
     LULL_ASSIGN_OR_RETURN(inject::Outcome outcome, call.get());
-    longest_ = std::max(longest_, outcome.longest);
+    stops_.Add(outcome.stops);
     return static_cast<AttachResult>(outcome.result);
   }
 
@@ -61,14 +61,13 @@ class Caller {
     }
   }
 
-  // Stop of any thread.
-  inject::Held longest() const { return longest_; }
+  const inject::Stops& stops() const { return stops_; }
 
  private:
   const Serve& serve_;
   inject::Injector injector_;
   inject::Request request_;
-  inject::Held longest_;
+  inject::Stops stops_;
 };
 
 absl::Status Refusal(pid_t pid, AttachResult result) {
@@ -99,9 +98,9 @@ absl::Status NotDone(pid_t pid) {
 
 }  // namespace
 
-absl::StatusOr<inject::Held> AttachTo(pid_t pid, const attach::Foothold& foothold,
-                                      bool samples, const std::atomic<bool>& cancel,
-                                      const Serve& serve) {
+absl::StatusOr<inject::Stops> AttachTo(pid_t pid, const attach::Foothold& foothold,
+                                       bool samples, const std::atomic<bool>& cancel,
+                                       const Serve& serve) {
   abi::AttachRequest request = {};
   request.magic = abi::kSegmentMagic;
   request.version = abi::kVersion;
@@ -116,7 +115,7 @@ absl::StatusOr<inject::Held> AttachTo(pid_t pid, const attach::Foothold& foothol
   while (SteadyNow() < deadline) {
     LULL_ASSIGN_OR_RETURN(AttachResult result,
                           caller.Call(abi::kAttachFunction, BytesOf(request), cancel));
-    if (result == AttachResult::kDone) return caller.longest();
+    if (result == AttachResult::kDone) return caller.stops();
     if (result != AttachResult::kMore) return Refusal(pid, result);
     caller.Pause(kBetweenCalls);
   }

@@ -19,13 +19,13 @@ namespace lull {
 // but not longer than its argument.
 using Serve = std::function<void(absl::Duration)>;
 
-// Returns the longest stop of any of its threads. Errors: those of
+// Returns the longest stops of its threads. Errors: those of
 // inject::Injector, FAILED_PRECONDITION when the shim says no, and
 // DEADLINE_EXCEEDED when it does not get done. Without `samples` the process hands no
 // memory over, and its DataLoader workers say nothing.
-absl::StatusOr<inject::Held> AttachTo(pid_t pid, const attach::Foothold& foothold,
-                                      bool samples, const std::atomic<bool>& cancel,
-                                      const Serve& serve);
+absl::StatusOr<inject::Stops> AttachTo(pid_t pid, const attach::Foothold& foothold,
+                                       bool samples, const std::atomic<bool>& cancel,
+                                       const Serve& serve);
 
 // `patience`: how long to wait until a hook has switched GPU tracing off.
 absl::Status DetachFrom(pid_t pid, const attach::Foothold& foothold,

@@ -29,6 +29,15 @@ import trainer_cost
 UNITS = {"us": 1e-3, "ms": 1, "s": 1e3}
 
 
+def held(line, after):
+    """How long a thread was, and what of it it waited for a processor, in ms; 0 where none was."""
+    found = re.search(after + r" ([\d.]+)(us|ms|s)(?:, of which it waited ([\d.]+)(us|ms|s))?", line)
+    if not found:
+        return 0, 0
+    time_ms = float(found.group(1)) * UNITS[found.group(2)]
+    return time_ms, float(found.group(3)) * UNITS[found.group(4)] if found.group(3) else 0
+
+
 class Round:
     """One attachment: what it printed, and when."""
 
@@ -39,12 +48,12 @@ class Round:
              "--name", name, *arguments.options], env=environment, stderr=subprocess.PIPE, text=True)
         self.watching_ns = None
         for line in child.stderr:
-            found = re.search(r"stopped for longer than ([\d.]+)(us|ms|s)", line)
-            if found:
+            if "no thread that ran was stopped" in line:
                 self.watching_ns = time.monotonic_ns()
-                self.stop_ms = float(found.group(1)) * UNITS[found.group(2)]
-                waited = re.search(r"waited ([\d.]+)(us|ms|s) for a processor", line)
-                self.waited_ms = float(waited.group(1)) * UNITS[waited.group(2)] if waited else 0
+                self.ran_ms, ran_waited_ms = held(line, "stopped for longer than")
+                self.slept_ms, slept_waited_ms = held(line, "held for up to")
+                self.stop_ms, self.waited_ms = max((self.ran_ms, ran_waited_ms),
+                                                   (self.slept_ms, slept_waited_ms))
         if child.wait() != 0 or self.watching_ns is None:
             raise SystemExit("attach_busy: an attach failed")
         self.ended_ns = time.monotonic_ns()
@@ -127,7 +136,8 @@ def main():
           f"trainer with {arguments.workers} workers on {os.cpu_count()} processors")
     print(f"  events lost: {sum(one.lost for one in rounds)} of "
           f"{sum(one.events for one in rounds)}, in {sum(one.lost > 0 for one in rounds)} rounds")
-    show("longest stop of a thread, ms", [one.stop_ms for one in rounds])
+    show("longest stop of a thread that ran, ms", [one.ran_ms for one in rounds])
+    show("longest stop of any, ms", [one.stop_ms for one in rounds])
     show("  of it waiting for a processor, ms", [one.waited_ms for one in rounds])
     show("  and for us, ms", [one.stop_ms - one.waited_ms for one in rounds])
     show("own code, % of the busiest process (budget 1 %)", [one.percent for one in rounds])

@@ -59,8 +59,8 @@ def main():
              "--gpu", "host", "--name", "bench"], env=environment, stderr=subprocess.PIPE)
         text = done.stderr.decode()
         assert done.returncode == 0, text
-        found = re.search(r"stopped for longer than ([\d.]+)(us|ms)", text)
-        stops.append(float(found.group(1)) * (1 if found.group(2) == "ms" else 1e-3))
+        found = re.findall(r"(?:stopped for longer than|held for up to) ([\d.]+)(us|ms)", text)
+        stops.append(max(float(time) * (1 if unit == "ms" else 1e-3) for time, unit in found))
         marks.append((begin, time.monotonic_ns()))
     time.sleep(SECONDS)
     os.remove(alive)

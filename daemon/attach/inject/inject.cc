@@ -117,8 +117,9 @@ class Search {
   std::map<pid_t, absl::Time> looked_at_;
   absl::Time not_traced_at_ = SteadyNow();  // when last not all threads were
   bool loaded_ = false;  // by us, and the function is still to be called
-  Held loading_;
-  Held longest_other_;
+  absl::Duration loading_;
+  absl::Duration longest_other_;
+  Stops stops_;
   int looks_ = 0;
   absl::StatusOr<Outcome> result_ = absl::UnknownError("");
 };
@@ -163,28 +164,30 @@ bool Search::Try(const Candidate& candidate) {
   Attempt attempt = MakeAttempt(request_, arch_, landscape_, *identity_, stack_,
                                 candidate.tid, loaded_);
   if (attempt.tp != 0) thread_pointers_[candidate.tid] = attempt.tp;
+  Held& longest = attempt.outcome.thread_was_blocked ? stops_.sleeping : stops_.running;
+  longest = std::max(longest, attempt.held);
   switch (attempt.end) {
     case Attempt::kDone:
       result_ = attempt.outcome;
       result_->loaded |= loaded_;
       result_->tid = candidate.tid;
       result_->looks = looks_;
-      result_->loading = loading_.time;
-      result_->longest_other = longest_other_.time;
-      result_->longest = std::max({attempt.held, loading_, longest_other_});
+      result_->loading = loading_;
+      result_->longest_other = longest_other_;
+      result_->stops = stops_;
       return true;
     case Attempt::kFailed:
       result_ = attempt.status;
       return true;
     case Attempt::kUnsafe:
       Object(candidate.tid, attempt.objection);
-      longest_other_ = std::max(longest_other_, attempt.held);
+      longest_other_ = std::max(longest_other_, attempt.held.time);
       ++looks_;
       return false;
     case Attempt::kLoaded:
       loaded_ = true;
-      loading_ = attempt.held;
-      deadline_ += loading_.time;
+      loading_ = attempt.held.time;
+      deadline_ += loading_;
       return false;
     case Attempt::kGone:
       return false;

@@ -18,6 +18,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,17 @@ struct Held {
   bool operator<(const Held& other) const { return time < other.time; }
 };
 
+// The longest stops of one call, or of several.
+struct Stops {
+  Held running;   // of a thread that ran, or was about to
+  Held sleeping;  // of one that waited for something: late if that came meanwhile
+
+  void Add(const Stops& more) {
+    running = std::max(running, more.running);
+    sleeping = std::max(sleeping, more.sleeping);
+  }
+};
+
 struct Outcome {
   int64_t result = 0;
   bool loaded = false;  // by this call
@@ -65,7 +77,7 @@ struct Outcome {
   absl::Duration stopped;        // how long that thread was kept from running for it
   absl::Duration loading;        // how long one was for dlopen, before that
   absl::Duration longest_other;  // longest stop of any other thread
-  Held longest;                  // of these three
+  Stops stops;                   // these three
   int looks = 0;                 // threads stopped and let go before one was safe
 };
 

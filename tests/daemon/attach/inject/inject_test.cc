@@ -58,10 +58,17 @@ TEST_P(InjectInto, CallsTheFunctionAndLeavesTheVictimAsItWas) {
     pauses.push_back(outcome->stopped);
     if (outcome->looks > 0) others.push_back(outcome->longest_other);
     looks += outcome->looks;
-    EXPECT_EQ(outcome->longest.time,
+    const Held longest = std::max(outcome->stops.running, outcome->stops.sleeping);
+    EXPECT_EQ(longest.time,
               std::max({outcome->stopped, outcome->loading, outcome->longest_other}));
-    EXPECT_LE(outcome->longest.waited, outcome->longest.time);
-    waited += outcome->longest.waited;
+    EXPECT_LE(longest.waited, longest.time);
+    waited += longest.waited;
+    if (i > 1 && outcome->looks == 0) {
+      EXPECT_EQ(outcome->stops.sleeping.time > absl::ZeroDuration(),
+                outcome->thread_was_blocked);
+      EXPECT_EQ(outcome->stops.running.time > absl::ZeroDuration(),
+                !outcome->thread_was_blocked);
+    }
     absl::SleepFor(absl::Milliseconds(20));
   }
   // They compute, on too few processors: whoever is stopped has to queue.
