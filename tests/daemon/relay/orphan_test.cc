@@ -43,7 +43,8 @@ class OrphanTest : public RelayTest {
   pid_t StartArmed(FakeSegment* segment) {
     pid_t target = fork();
     if (target == 0) {
-      segment->Handshake(root_ + "/run/relay");
+      // One that was made anew is listened to in a moment.
+      while (!segment->Handshake(root_ + "/run/relay")) usleep(1000);
       while (true) pause();
     }
     children_.push_back(target);
