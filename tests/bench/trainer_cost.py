@@ -212,13 +212,16 @@ def main():
                 if workers and not arguments.loader:
                     continue
                 results[title] = []
-                for number in range(arguments.rounds):
-                    turn = modes[number % len(modes):] + modes[:number % len(modes)]
-                    results[title].append({mode: bench.train(mode, workers) for mode in turn})
-                    print(f"{title}, round {number + 1}: " + ", ".join(
-                        f"{mode} {results[title][-1][mode]['mean_ms']:.2f} ms" for mode in modes),
-                        file=sys.stderr, flush=True)
-                show(title, results[title], modes)
+                try:
+                    for number in range(arguments.rounds):
+                        turn = modes[number % len(modes):] + modes[:number % len(modes)]
+                        results[title].append({mode: bench.train(mode, workers) for mode in turn})
+                        print(f"{title}, round {number + 1}: " + ", ".join(
+                            f"{mode} {results[title][-1][mode]['mean_ms']:.2f} ms"
+                            for mode in modes), file=sys.stderr, flush=True)
+                finally:  # Ctrl-C: of the rounds so far
+                    if results[title]:
+                        show(title, results[title], modes)
             if arguments.with_loop:
                 show_loop(bench, modes, arguments.rounds)
         finally:
