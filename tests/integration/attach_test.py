@@ -41,6 +41,11 @@ def setUpModule():
         child.wait()
 
 
+# Whom it has stopped, and for how long: one kind of threads at least.
+STOPS = (r"watching process.*; no thread that ran was stopped"
+         r"( for longer than \d[\d.]*m?u?s|; one that was waiting anyway was held for up to \d)")
+
+
 class Case(unittest.TestCase):
     maxDiff = None
 
@@ -85,6 +90,7 @@ class Case(unittest.TestCase):
     def attach(self, *options, pid=None):
         done = self.lull("attach", str(pid or self.job.pid), *options)
         self.assertEqual(done.status, 0, done.stderr)
+        self.assertRegex(done.stderr, STOPS)
         return done
 
     def come_and_go(self, *options):
