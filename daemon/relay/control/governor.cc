@@ -49,11 +49,13 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
     const double cold = budget_ * static_cast<double>(kColdNs);
     balance_ns_ = attached_ ? credit * kKeptForTracing + cold : credit;
     hooks_balance_ns_ = hooks_part_ * (attached_ ? cold : credit);
+    detail_balance_ns_ = hooks_balance_ns_;
   } else {
     const HooksLook look = {now_ns - last_ns_, Growth(hooks_ns, last_hooks_ns_)};
     const double gpu = Growth(gpu_ns, last_gpu_ns_);
-    AddLook(look, gpu);
+    const HooksLook no_steps = AddLook(look, gpu);
     Pay(look.ns, look.hooks_ns, gpu);
+    PayHooks(-static_cast<double>(no_steps.ns), -no_steps.hooks_ns);
   }
   last_ns_ = now_ns;
   last_hooks_ns_ = hooks_ns;
@@ -73,16 +75,28 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
     early_ = false;
     least_.Forget();  // those were no whole seconds
     ForgiveHooks(kEarlyNs);
+    detail_balance_ns_ = hooks_balance_ns_;
   }
   return verdict_;
 }
 
-void Governor::AddLook(const HooksLook& look, double gpu_ns) {
+HooksLook Governor::AddLook(const HooksLook& look, double gpu_ns) {
   const bool least = verdict_.thinning == abi::kThinLaunches && !keep_detail_;
   const bool traced = traced_ || was_traced_ || gpu_ns > look.hooks_ns * kTracedPart;
   (least && traced ? traced_look_ : look_).Add(look);
-  if (early_ && least && !traced && least_.AddEarly(look, budget_ * hooks_part_)) {
-    ForgiveHooks(kColdNs);
+  const LeastDetail::Told told = least_.Add(
+      look,
+      {.counts = least && !traced, .early = early_, .part = budget_ * hooks_part_});
+  if (told.calm) ForgiveHooks(kColdNs);
+  return told.no_steps;
+}
+
+// As much below 0 as above it: with a larger debt no detail would come back for long.
+void Governor::PayHooks(double elapsed_ns, double hooks_ns) {
+  const double part = budget_ * hooks_part_;
+  const double most = part * static_cast<double>(kCreditNs);
+  for (double* balance : {&hooks_balance_ns_, &detail_balance_ns_}) {
+    *balance = std::clamp(*balance + part * elapsed_ns - hooks_ns, -most, most);
   }
 }
 
@@ -92,9 +106,7 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
   double debt = budget_ * static_cast<double>(kDebtNs);
   balance_ns_ =
       std::clamp(balance_ns_ + budget_ * elapsed - hooks_ns - gpu_ns, -debt, credit);
-  hooks_balance_ns_ =
-      std::clamp(hooks_balance_ns_ + hooks_part_ * budget_ * elapsed - hooks_ns, -debt,
-                 credit * hooks_part_);
+  PayHooks(elapsed, hooks_ns);
   double fade = std::exp(-elapsed / static_cast<double>(kCreditNs));
   recent_hooks_ns_ = recent_hooks_ns_ * fade + hooks_ns;
   recent_gpu_ns_ = recent_gpu_ns_ * fade + gpu_ns;
@@ -127,10 +139,6 @@ void Governor::JudgeHooks(const HooksLook& look) {
     return;
   }
   bool low = hooks_share < budget_ / 2;
-  // A second that is cheap with more detail would be with the least, too.
-  const bool least = level == abi::kThinLaunches || (low && highest_ > level);
-  if (!least) least_.Skip();
-  if (least && !early_) least_.Add(look, budget_ * hooks_part_);
   // What a job's start costs is made up for later: no detail goes for that. (A watch
   // may be over by then, and begins with kColdNs worth more than this.)
   bool saved_up =
@@ -142,7 +150,7 @@ void Governor::JudgeHooks(const HooksLook& look) {
     level = level == abi::kThinNothing ? abi::kThinNativeStacks : abi::kThinLaunches;
     highest_ = std::max(highest_, level);
     calm_ = 0;
-  } else if (low && level > 0) {
+  } else if (low && level > 0 && (early_ || detail_balance_ns_ >= 0)) {
     if (++calm_ == kCalmWindows) {
       level = level == abi::kThinLaunches ? abi::kThinNativeStacks : abi::kThinNothing;
       calm_ = 0;

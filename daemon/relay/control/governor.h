@@ -18,6 +18,11 @@
 // pay for as much as there was since it last went on. So over any long time the cost is
 // at most the budget, plus kCreditNs worth of it once.
 //
+// Hooks have a balance of their own, too, from which the cost of tracing is not paid,
+// nor that of an evaluation. While it is below 0 no detail comes back: of bursts, with
+// waits between them, the first seconds of each would have more of it. (Early in a
+// watch it does.)
+//
 // A watch of an attached job may be over after seconds. So it begins with what is kept
 // for the GPU and, as the first look at each line takes longer, kColdNs worth, which is
 // all that hooks have. For kEarlyNs they are looked at after kEarlyWindowNs each, and
@@ -85,7 +90,9 @@ class Governor {
 
  private:
   void Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns);
-  void AddLook(const HooksLook& look, double gpu_ns);
+  // Returns what has turned out to be no steps.
+  HooksLook AddLook(const HooksLook& look, double gpu_ns);
+  void PayHooks(double elapsed_ns, double hooks_ns);
   void JudgeHooks(const HooksLook& look);
   // What they took with more detail, or early in a watch, is no reason later. From here
   // on they have so much saved up, of the budget.
@@ -102,7 +109,8 @@ class Governor {
   HooksLook look_;         // the window that goes on
   HooksLook traced_look_;  // says nothing about the others
   double balance_ns_ = 0;
-  double hooks_balance_ns_ = 0;  // of their part, which they alone pay from
+  double hooks_balance_ns_ = 0;   // of their part
+  double detail_balance_ns_ = 0;  // the same, but nothing is forgiven
   double recent_hooks_ns_ = 0;  // what counts fades within kCreditNs
   double recent_gpu_ns_ = 0;
   double gpu_since_release_ns_ = 0;

@@ -7,9 +7,8 @@
 // spans in a row, each of whole steps and kEarlySpanNs at least, that are clearly over.
 //
 // What goes on after the last step counts once the next one has ended. Where it went on
-// for far longer than a step, and was dear in what lies between the looks that have
-// steps, it does not: it is an evaluation, or what comes before the first step. A wait
-// is cheap, and counts.
+// for far longer than a step, and was dear in the looks without one, it does not: it is
+// an evaluation, or what comes before the first step. A wait is cheap, and counts.
 //
 // Pure: no clock.
 #pragma once
@@ -32,6 +31,8 @@ class LeastDetail {
   static constexpr uint64_t kWindowNs = 1'000'000'000;
   static constexpr uint64_t kWindows = 10;
   static constexpr uint64_t kEarlySpanNs = 600'000'000;
+  // A mean to which nothing was added for so long is none.
+  static constexpr uint64_t kForgetNs = 60'000'000'000;
 
   struct Steps {
     uint64_t length_ns = 0;   // how long they take; 0: the process is not among them
@@ -45,30 +46,39 @@ class LeastDetail {
   }
   uint64_t step_ns() const { return steps_.length_ns; }
 
-  // `part`: what hooks may take, of all time.
-  void Add(const HooksLook& window, double part);
-  // True: a span has ended, and is not over.
-  bool AddEarly(const HooksLook& look, double part);
+  // Of a look, any one.
+  struct How {
+    bool counts = false;  // there was the least detail, and no tracing
+    bool early = false;   // in a watch
+    double part = 0;      // what hooks may take, of all time
+  };
+  struct Told {
+    HooksLook no_steps;  // looks before this one that have turned out to be none
+    bool calm = false;   // an early span has ended, and is not over
+  };
+  Told Add(const HooksLook& look, const How& how);
   bool IsOver(double part) const { return windows_ == kWindows && share_ > part; }
   bool IsEarlyOver() const { return early_over_ >= 2; }
-  // A window that says nothing, as there was more detail. The mean is one window older.
-  void Skip();
   // It begins anew: other windows are judged from now on.
   void Forget();
 
  private:
-  // Whether the span has grown by it.
-  bool AddToSpan(const HooksLook& look, double part);
+  void Age(const HooksLook& look, bool counts);
+  // False: the span goes on, or is over.
+  bool EndEarlySpan(double part);
+  void EndSpan();
 
   Steps steps_;
-  HooksLook with_steps_;       // the last look in which one ended
-  HooksLook between_;          // those since then
   Steps seen_;                 // at the last look
   bool out_of_sight_ = false;  // steps were, since then
+  HooksLook last_;             // in which one ended, if it counts
+  HooksLook since_;            // the looks since then
+  bool whole_ = false;         // all of those count
   HooksLook span_;             // that goes on
   uint64_t windows_ = 0;       // at most kWindows
   double share_ = 0;           // their fading mean
   int early_over_ = 0;         // spans in a row
+  uint64_t left_out_ns_ = 0;   // looks in a row that do not count
 };
 
 }  // namespace lull::relay

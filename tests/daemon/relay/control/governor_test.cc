@@ -122,7 +122,7 @@ TEST(Governor, AWatchOfSecondsForgivesTheFirstLookAtEachLine) {
 TEST(Governor, SecondsWithAWindowSayNothingOfThoseWithout) {
   Governor governor(1.0);
   Target target(&governor);
-  target.Thinning(12, 10.0);
+  target.Thinning(2, 14.0);
   EXPECT_EQ(governor.highest(), uint32_t{abi::kThinLaunches});
   // Launches cost 2 % in one second of five, as they are recorded there alone.
   // There are never five others in a row.

@@ -428,25 +428,47 @@ TEST_F(CostlyTraining, AnEvaluationIsNoPartOfTheMean) {
 }
 
 TEST_F(CostlyTraining, ADearStartIsNoPartOfTheMean) {
+  for (const int looks : {11, 12, 13, 14, 40, 41, 42, 43}) {
+    for (const double percent : {0.6, 0.9}) {
+      SCOPED_TRACE(testing::Message() << looks << " " << percent);
+      Begin({});
+      for (int i = 0; i < looks; ++i) Look(20, /*with_steps=*/false);
+      RunFor(60, percent);
+      EXPECT_GT(target_->highest_thinning(), 0u);
+      EXPECT_EQ(Halvings(), 0u);
+    }
+  }
+}
+
+// Soon after another one, which has used up what was saved.
+TEST_F(CostlyTraining, AShortEvaluationIsNoPartOfTheMean) {
   for (int phase = 0; phase < 4; ++phase) {
-    SCOPED_TRACE(phase);
-    Begin({});
-    for (int i = 0; i < phase; ++i) Look(20, /*with_steps=*/false);
-    RunFor(10, 20, /*with_steps=*/false);
-    RunFor(60, 0.6);
-    EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
-    EXPECT_EQ(Halvings(), 0u);
+    for (const int looks : {5, 6, 7, 8, 12}) {
+      SCOPED_TRACE(testing::Message() << phase << " " << looks);
+      Begin({});
+      RunFor(8, 4);
+      RunFor(600, 0.7);
+      for (int i = 0; i < phase; ++i) Look(0.7);
+      RunFor(60, 5, /*with_steps=*/false);
+      RunFor(30, 0.7);
+      for (int i = 0; i < looks; ++i) Look(5, /*with_steps=*/false);
+      RunFor(30, 0.7);
+      EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+      EXPECT_EQ(Halvings(), 0u);
+    }
   }
 }
 
 // Whatever the windows of a second that they are looked at in.
-TEST_F(CostlyTraining, ShortBurstsAreSampledWhereTheirMeanIsOver) {
+TEST_F(CostlyTraining, BurstsAreSampledWhereTheirMeanIsOver) {
   struct Cycle {
     int burst, wait;  // in looks
     double percent;
   };
-  for (const Cycle& cycle : {Cycle{3, 5, 5}, Cycle{4, 6, 6}, Cycle{4, 8, 10},
-                             Cycle{6, 6, 5}, Cycle{4, 12, 20}}) {
+  for (const Cycle& cycle :
+       {Cycle{3, 5, 5}, Cycle{4, 6, 6}, Cycle{4, 8, 10}, Cycle{6, 6, 5},
+        Cycle{4, 12, 20}, Cycle{4, 20, 20}, Cycle{8, 24, 20}, Cycle{8, 36, 20},
+        Cycle{12, 36, 20}, Cycle{16, 48, 20}, Cycle{20, 44, 20}, Cycle{36, 36, 5}}) {
     for (int phase = 0; phase < 4; ++phase) {
       SCOPED_TRACE(testing::Message()
                    << cycle.burst << " " << cycle.wait << " " << phase);
@@ -474,6 +496,28 @@ TEST_F(CostlyTraining, TheMeanOfLongAgoIsForgotten) {
     EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
     EXPECT_EQ(Halvings(), 0u);
   }
+}
+
+TEST_F(CostlyTraining, AnEvaluationLeavesNoDebt) {
+  Begin({});
+  RunFor(8, 4);
+  RunFor(60, 0.7);
+  RunFor(60, 5, /*with_steps=*/false);
+  EXPECT_EQ(segment_.view().control().thinning.load(), uint32_t{abi::kThinLaunches});
+  RunFor(12, 0.1);
+  EXPECT_EQ(segment_.view().control().thinning.load(), uint32_t{abi::kThinNothing});
+}
+
+// In the mean 0.87: what flows in while it waits is its own.
+TEST_F(CostlyTraining, TheWaitsBetweenBurstsAreItsOwn) {
+  Begin({});
+  RunFor(8, 4);
+  for (int i = 0; i < 100; ++i) {
+    RunFor(5, 1.9);
+    RunFor(6, 0.02, /*with_steps=*/false);
+  }
+  EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+  EXPECT_EQ(Halvings(), 0u);
 }
 
 // In the wait it gets detail back.
