@@ -14,6 +14,9 @@ constexpr double kKeptForTracing = 2.0 / 3;
 // What tracing takes beside hooks, at least, where it makes them record more. The end
 // of each step takes a little for it in any process (preload/cupti/tracer.cc).
 constexpr double kTracedPart = 0.05;
+// Of the trainer of tests/bench/trainer_cost.py hooks took 3.6 % of a watch with all
+// detail, and 2.5 % with the least.
+constexpr double kFarOver = 2;
 
 // A counter that runs backwards is no cost.
 double Growth(uint64_t now, uint64_t before) {
@@ -25,6 +28,7 @@ double Growth(uint64_t now, uint64_t before) {
 void Governor::BeginWatch() {
   attached_ = true;
   least_.Forget();
+  first_steps_ = {};
   last_ns_ = 0;
   look_ = traced_look_ = {};
 }
@@ -32,6 +36,11 @@ void Governor::BeginWatch() {
 bool Governor::IsSpent() const {
   if (hooks_balance_ns_ >= 0) return false;
   return early_ ? least_.IsEarlyOver() : least_.IsOver(budget_ * hooks_part_);
+}
+
+double Governor::FarOver() const {
+  const double share = early_ ? first_steps_.share() : 0;
+  return share > kFarOver * budget_ * hooks_part_ ? share : 0;
 }
 
 void Governor::ForgiveHooks(uint64_t worth_ns) {
@@ -84,6 +93,7 @@ HooksLook Governor::AddLook(const HooksLook& look, double gpu_ns) {
   const bool least = verdict_.thinning == abi::kThinLaunches && !keep_detail_;
   const bool traced = traced_ || was_traced_ || gpu_ns > look.hooks_ns * kTracedPart;
   (least && traced ? traced_look_ : look_).Add(look);
+  if (early_) first_steps_.Add(look, least_.steps(), traced);
   const LeastDetail::Told told = least_.Add(
       look,
       {.counts = least && !traced, .early = early_, .part = budget_ * hooks_part_});

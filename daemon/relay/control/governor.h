@@ -41,6 +41,7 @@
 
 #include <cstdint>
 
+#include "daemon/relay/control/first_steps.h"
 #include "daemon/relay/control/least_detail.h"
 
 namespace lull::relay {
@@ -87,6 +88,9 @@ class Governor {
   // Hooks alone take more than their part of the budget at the least detail, and a
   // balance of theirs is used up, too: what tracing costs does not count.
   bool IsSpent() const;
+  // Of all time, what hooks took of the first steps of a watch, where that is so far
+  // over their part that no other way is tried; else 0.
+  double FarOver() const;
 
  private:
   void Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns);
@@ -121,6 +125,7 @@ class Governor {
   uint32_t highest_ = 0;
   int calm_ = 0;
   LeastDetail least_;
+  FirstSteps first_steps_;  // of a watch
 };
 
 }  // namespace lull::relay

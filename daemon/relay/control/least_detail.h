@@ -44,6 +44,7 @@ class LeastDetail {
     steps_ = steps;
     out_of_sight_ |= steps.length_ns == 0;
   }
+  const Steps& steps() const { return steps_; }
   uint64_t step_ns() const { return steps_.length_ns; }
 
   // Of a look, any one.

@@ -12,6 +12,13 @@ StepShare::StepShare(double budget_percent, uint32_t halvings)
     : budget_(budget_percent / 100),
       halvings_(std::min(halvings, abi::kMostHalvings)) {}
 
+uint32_t StepShare::HalvingsAtOnce(double share, double budget_percent) {
+  // Each step costs a little that rests.
+  const double halvings = std::ceil(std::log2(100 * share / (0.75 * budget_percent)));
+  return static_cast<uint32_t>(
+      std::clamp(halvings, 1.0 * kHalvingsAtOnce, 1.0 * kMostAtOnce));
+}
+
 void StepShare::AddStep(const steps::TimedStep& step) {
   step_ns_ = std::max(step_ns_, step.end_ns);
   pace_.AddStep(step);

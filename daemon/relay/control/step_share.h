@@ -31,6 +31,9 @@ class StepShare {
   static constexpr uint32_t kControlOneIn = 16;
   // At first, where nothing else has held the budget, or there is little time to see.
   static constexpr uint32_t kHalvingsAtOnce = 2;
+  static constexpr uint32_t kMostAtOnce = 3;
+  // Those that bring `share` of the time, of all steps, below the budget.
+  static uint32_t HalvingsAtOnce(double share, double budget_percent);
 
   // `budget_percent`: of the target's time, for recording alone. `halvings`: as an
   // earlier worker left it.

@@ -171,11 +171,16 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
 
 bool TargetControl::GovernSteps(uint64_t now_ns, uint64_t hooks_ns) {
   if (!step_share_ && NeedsStepShare(now_ns)) {
-    BeginStepShare(StepShare::kHalvingsAtOnce);
+    const double far_over = governor_.FarOver();
+    BeginStepShare(far_over > 0
+                       ? StepShare::HalvingsAtOnce(far_over, share_budget_percent_)
+                       : StepShare::kHalvingsAtOnce);
     wall_cost_.RecordingChanges();
-    LogInfo(absl::StrCat("process ", pid_,
-                         " is over its overhead budget with the least detail: of its "
-                         "steps some are to be recorded, whole"));
+    LogInfo(absl::StrCat("process ", pid_, " is ",
+                         far_over > 0
+                             ? "far over its overhead budget"
+                             : "over its overhead budget with the least detail",
+                         ": of its steps some are to be recorded, whole"));
   }
   if (!step_share_) return false;
   const uint32_t before = step_share_->halvings();

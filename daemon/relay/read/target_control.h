@@ -75,7 +75,8 @@ class TargetControl {
   void BeginStepShare(uint32_t halvings);
   // Nothing else has held the budget, and the process is in the middle of its steps.
   bool NeedsStepShare(uint64_t now_ns) const {
-    return may_share_ && governor_.IsSpent() && now_ns < pace_.NextUntil();
+    return may_share_ && now_ns < pace_.NextUntil() &&
+           (governor_.IsSpent() || governor_.FarOver() > 0);
   }
   // One that nobody asked for: all steps are recorded again.
   void EndStepShare();

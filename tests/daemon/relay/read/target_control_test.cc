@@ -92,15 +92,38 @@ TEST_F(CostlyTraining, RecordsSomeStepsOnceNothingElseHoldsItsBudget) {
 
 // It may be over after five.
 TEST_F(CostlyTraining, RecordsSomeStepsWithinThreeSecondsOfAWatch) {
-  for (const double percent : {2.0, 2.3, 3.0, 8.0}) {
+  for (const double percent : {1.95, 2.0}) {
     SCOPED_TRACE(percent);
-    segment_.view().control().recorded_halvings.store(0);
     BeginWatch();
     RunFor(1, percent);
     EXPECT_EQ(Halvings(), 0u);
     RunFor(2, percent);
     EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
   }
+}
+
+// The first look at each line is none of the reasons.
+TEST_F(CostlyTraining, RecordsSomeStepsOfAWatchAtOnceWhereItIsFarOver) {
+  for (const double percent : {2.3, 3.1, 8.0}) {
+    SCOPED_TRACE(percent);
+    BeginWatch();
+    for (int i = 0; i < 3; ++i) Look(8);
+    EXPECT_EQ(Halvings(), 0u);
+    for (int i = 0; i < 3; ++i) Look(percent);
+    EXPECT_EQ(Halvings(), percent < 3 ? 2u : 3u);
+    EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinNativeStacks});
+    RunFor(3, 0.6);
+    EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinSteps});
+  }
+}
+
+// They are few in a watch of seconds: less detail comes first.
+TEST_F(CostlyTraining, OfLongStepsInAWatchNoneIsLeftOutAtOnce) {
+  BeginWatch();
+  length_ns_ = 40 * kMs;
+  RunFor(1, 8);
+  EXPECT_EQ(segment_.view().control().thinning.load(), uint32_t{abi::kThinLaunches});
+  EXPECT_EQ(Halvings(), 0u);
 }
 
 // The relay hears of a step when it has ended.
@@ -121,7 +144,7 @@ TEST_F(CostlyTraining, RecordsSomeStepsOfAWatchWithManyWindows) {
         traced ? abi::CuptiState::kTracing : abi::CuptiState::kReady));
     Look(traced ? 9 : 3);
   }
-  EXPECT_EQ(Halvings(), StepShare::kHalvingsAtOnce);
+  EXPECT_GE(Halvings(), StepShare::kMostAtOnce);
 }
 
 // What is recorded in windows alone no share of steps makes less.
@@ -142,7 +165,7 @@ TEST_F(CostlyTraining, RecordsAllStepsOfAWatchOfWhichTheFirstSecondAloneIsDear) 
   for (const double percent : {3.0, 5.0, 6.0, 8.0}) {
     SCOPED_TRACE(percent);
     BeginWatch();
-    RunFor(1, percent);
+    RunFor(1, percent, /*with_steps=*/false);
     RunFor(20, 0.9);
     EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
     EXPECT_EQ(Halvings(), 0u);
@@ -194,7 +217,7 @@ TEST_F(CostlyTraining, OfUnequalStepsInAWatchTheLongOnesCountWhole) {
     SCOPED_TRACE(before);
     length_ns_ = kStepNs;
     BeginWatch();
-    RunFor(1, 4);
+    RunFor(1, 4, /*with_steps=*/false);
     for (int i = 0; i < before; ++i) Look(0.93);
     for (int i = 0; i < 38 - before; ++i) {
       length_ns_ = (i % 14 < 2 ? 200 : 1200) * kMs;
@@ -212,7 +235,7 @@ TEST_F(CostlyTraining, PaysForNoEvaluationEarlyInAWatch) {
       SCOPED_TRACE(testing::Message() << length << ", " << looks);
       BeginWatch();
       length_ns_ = length;
-      RunFor(1, 5);
+      RunFor(1, 5, /*with_steps=*/false);
       EXPECT_EQ(segment_.view().control().thinning.load(),
                 uint32_t{abi::kThinLaunches});
       for (int i = 0; i < looks; ++i) Look(0.7);
@@ -221,7 +244,7 @@ TEST_F(CostlyTraining, PaysForNoEvaluationEarlyInAWatch) {
 
       BeginWatch();  // one that ends
       length_ns_ = length;
-      RunFor(1, 5);
+      RunFor(1, 5, /*with_steps=*/false);
       for (int i = 0; i < looks; ++i) Look(0.7);
       length_ns_ = kHour;
       for (int i = 0; i < 35; ++i) Look(4);
@@ -245,7 +268,7 @@ TEST_F(CostlyTraining, OfStepsInBurstsInAWatchTheWaitCounts) {
         SCOPED_TRACE(testing::Message() << quick << " " << wait << " " << first);
         BeginWatch();
         length_ns_ = 50 * kMs;
-        RunFor(1, 5);
+        RunFor(1, 5, /*with_steps=*/false);
         for (int i = first; i < first + 40; ++i) {
           const bool waits = i % period >= quick;
           const uint64_t since = std::max(now_ - begin_ns_, 50 * kMs);
@@ -261,7 +284,7 @@ TEST_F(CostlyTraining, OfStepsInBurstsInAWatchTheWaitCounts) {
 // What it took with more detail is forgiven: then a burst is no reason.
 TEST_F(CostlyTraining, ABurstAfterADearStartOfAWatchIsNoReason) {
   BeginWatch();
-  RunFor(1, 5);
+  RunFor(1, 5, /*with_steps=*/false);
   RunFor(1, 0.5);
   for (int i = 0; i < 13; ++i) Look(1.6);
   RunFor(10, 0.9);
@@ -274,7 +297,7 @@ TEST_F(CostlyTraining, AWatchThatIsALittleOverIsSampledLater) {
   for (const double percent : {1.1, 1.2}) {
     SCOPED_TRACE(percent);
     BeginWatch();
-    RunFor(1, 6);
+    RunFor(1, 6, /*with_steps=*/false);
     RunFor(10, percent);
     EXPECT_EQ(Halvings(), 0u);
     RunFor(55, percent);
@@ -296,7 +319,7 @@ TEST_F(CostlyTraining, AWatchPaysForALaterBurstWithWhatItHasSavedUp) {
   for (const uint64_t after : {12, 16, 25}) {
     SCOPED_TRACE(after);
     BeginWatch();
-    RunFor(1, 5);
+    RunFor(1, 5, /*with_steps=*/false);
     RunFor(after - 1, 0.7);
     RunFor(4, 2.5);
     RunFor(30, 0.7);
