@@ -9,7 +9,8 @@
 namespace lull::relay {
 namespace {
 
-// The part of the credit that hooks over the budget do not use.
+// The part of the credit that hooks over the budget do not use; the first window of a
+// watch may take as much.
 constexpr double kKeptForTracing = 2.0 / 3;
 // What tracing takes beside hooks, at least, where it makes them record more. The end
 // of each step takes a little for it in any process (preload/cupti/tracer.cc).
@@ -29,6 +30,7 @@ void Governor::BeginWatch() {
   attached_ = true;
   least_.Forget();
   first_steps_ = {};
+  window_ended_ = false;
   last_ns_ = 0;
   look_ = traced_look_ = {};
 }
@@ -56,7 +58,7 @@ Governor::Verdict Governor::Update(uint64_t now_ns, uint64_t hooks_ns,
     early_ = attached_;
     early_until_ns_ = now_ns + kEarlyNs;
     const double cold = budget_ * static_cast<double>(kColdNs);
-    balance_ns_ = attached_ ? credit * kKeptForTracing + cold : credit;
+    balance_ns_ = attached_ ? 0 : credit;
     hooks_balance_ns_ = hooks_part_ * (attached_ ? cold : credit);
     detail_balance_ns_ = hooks_balance_ns_;
   } else {
@@ -135,6 +137,8 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
   bool nothing_else =
       verdict_.thinning == abi::kThinLaunches || keep_detail_ || GpuIsLargerPart();
   if (balance_ns_ >= 0 || gpu_since_release_ns_ == 0 || !nothing_else) return;
+  const bool first = early_ && !window_ended_;
+  if (first && balance_ns_ > -credit * kKeptForTracing) return;
   verdict_.gpu_hold = true;
   release_at_ns_ = std::min(gpu_since_release_ns_, credit);
 }
@@ -149,12 +153,14 @@ void Governor::JudgeHooks(const HooksLook& look) {
     return;
   }
   bool low = hooks_share < budget_ / 2;
-  // What a job's start costs is made up for later: no detail goes for that. (A watch
-  // may be over by then, and begins with kColdNs worth more than this.)
+  // What a job's start costs is made up for later: no detail goes for that. A watch may
+  // be over by then.
   bool saved_up =
-      balance_ns_ > budget_ * static_cast<double>(kCreditNs) * kKeptForTracing;
-  bool too_much = (hooks_share > budget_ && !saved_up) ||
-                  (balance_ns_ < 0 && !GpuIsLargerPart() && !low);
+      early_ ? detail_balance_ns_ > 0
+             : balance_ns_ > budget_ * static_cast<double>(kCreditNs) * kKeptForTracing;
+  bool in_debt = (early_ ? detail_balance_ns_ : balance_ns_) < 0;
+  bool too_much =
+      (hooks_share > budget_ && !saved_up) || (in_debt && !GpuIsLargerPart() && !low);
   if (too_much) {
     if (level == abi::kThinNativeStacks) ForgiveHooks(kColdNs);
     level = level == abi::kThinNothing ? abi::kThinNativeStacks : abi::kThinLaunches;

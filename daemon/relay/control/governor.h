@@ -1,11 +1,9 @@
 // Keeps the cost of our hooks and of GPU tracing in one target within the budget.
 // Pure: time comes from the caller. What it takes away, in this order:
-//
 //   detail of the hooks (abi::Thinning), a step at a time
 //   windows of GPU tracing: they are held back until the budget has recovered
 //
 // Where neither is enough it says so: step_share.h can record fewer steps.
-//
 // Cost comes in bursts: imports, windows of tracing. So it is judged by a balance: the
 // budget flows in with time, all cost flows out, and what is not used is kept for up to
 // kCreditNs. A job begins with that much.
@@ -18,16 +16,16 @@
 // pay for as much as there was since it last went on. So over any long time the cost is
 // at most the budget, plus kCreditNs worth of it once.
 //
-// Hooks have a balance of their own, too, from which the cost of tracing is not paid,
-// nor that of an evaluation. While it is below 0 no detail comes back: of bursts, with
-// waits between them, the first seconds of each would have more of it. (Early in a
-// watch it does.)
+// Hooks have a balance of their own, too, which does not pay for tracing, nor for an
+// evaluation. While it is below 0 no detail comes back, but early in a watch: of
+// bursts, with waits between them, the first seconds of each would have more of it.
 //
-// A watch of an attached job may be over after seconds. So it begins with what is kept
-// for the GPU and, as the first look at each line takes longer, kColdNs worth, which is
-// all that hooks have. For kEarlyNs they are looked at after kEarlyWindowNs each, and
-// then have kEarlyNs worth. When no detail is left hooks of any job have kColdNs worth
-// at least.
+// A watch of an attached job may be over after seconds. So nothing is kept when it
+// begins, but it has its first window whole, as dear as two thirds of the credit. As
+// the first look at each line takes longer, no detail goes before hooks have used
+// kColdNs worth. For kEarlyNs they are looked at after kEarlyWindowNs each, and then
+// have kEarlyNs worth. When no detail is left hooks of any job have kColdNs worth at
+// least.
 //
 // At the least detail launches are recorded in windows of tracing alone. So updates
 // between which there was tracing say nothing about the others, and are no part of a
@@ -79,10 +77,10 @@ class Governor {
 
   // The cost of hooks is held in another way (step_share.h): no detail is taken away.
   void set_keep_detail(bool keep) { keep_detail_ = keep; }
-
   uint32_t highest() const { return highest_; }
   // Whether the GPU is traced now; say so before Update().
   void set_traced(bool traced) { traced_ = traced; }
+  void WindowEnded() { window_ended_ = true; }
   // See LeastDetail; before Update(), too.
   void SetSteps(const LeastDetail::Steps& steps) { least_.SetSteps(steps); }
   // Hooks alone take more than their part of the budget at the least detail, and a
@@ -126,6 +124,7 @@ class Governor {
   int calm_ = 0;
   LeastDetail least_;
   FirstSteps first_steps_;  // of a watch
+  bool window_ended_ = false;  // the first one
 };
 
 }  // namespace lull::relay

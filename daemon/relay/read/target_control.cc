@@ -150,6 +150,12 @@ void TargetControl::StepSeen(const steps::TimedStep& step) {
   if (first_sampled_step_ == 0) first_sampled_step_ = step.number;
 }
 
+void TargetControl::TracingSeen(uint64_t time_ns, abi::TracingState state) {
+  wall_cost_.AddTracing(time_ns, state);
+  const bool active = state == abi::TracingState::kActive;
+  if (std::exchange(in_window_, active) && !active) governor_.WindowEnded();
+}
+
 void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
   const uint64_t gpu_ns =
       wall_cost_.tracing().WithOwn(Total(segment_.header().gpu_self_ns));

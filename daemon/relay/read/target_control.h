@@ -57,9 +57,7 @@ class TargetControl {
   }
   // The process has shown a step.
   void StepSeen(const steps::TimedStep& step);
-  void TracingSeen(uint64_t time_ns, abi::TracingState state) {
-    wall_cost_.AddTracing(time_ns, state);
-  }
+  void TracingSeen(uint64_t time_ns, abi::TracingState state);
   // abi::Thinning, so far.
   uint32_t highest_thinning() const {
     return share_was_needed_ ? uint32_t{abi::kThinSteps} : governor_.highest();
@@ -99,6 +97,7 @@ class TargetControl {
   std::optional<GpuSchedule> gpu_schedule_;  // always one
   bool armed_ = true;
   bool gpu_hold_ = false;
+  bool in_window_ = false;
   std::optional<uint64_t> ending_since_ns_;  // a control step
   std::vector<abi::Event> rests_;
 };

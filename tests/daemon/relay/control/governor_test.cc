@@ -131,12 +131,24 @@ TEST(Governor, SecondsWithAWindowSayNothingOfThoseWithout) {
   EXPECT_EQ(target.Run(1, 0.1).thinning, uint32_t{abi::kThinNativeStacks});
 }
 
-TEST(Governor, AWatchOfSecondsPaysItsFirstWindowsFromTheCredit) {
+TEST(Governor, AWatchOfSecondsHasAWindowAndThenWhatItsBudgetAllows) {
   Governor governor(1.0);
   governor.BeginWatch();
   Target target(&governor);
-  // 180 of 200 ms.
-  EXPECT_EQ(target.RunWindows(3, 0.4, 6, 3, 3), Governor::Verdict());
+  // 18 ms, of which hooks leave 5 a second.
+  EXPECT_EQ(target.RunFor(300, 0.5, 6), Governor::Verdict());
+  governor.WindowEnded();
+  EXPECT_TRUE(target.RunFor(100, 0.5).gpu_hold);
+  EXPECT_TRUE(target.RunFor(2000, 0.5).gpu_hold);
+  EXPECT_EQ(target.RunFor(6000, 0.5), Governor::Verdict());
+}
+
+TEST(Governor, TheFirstWindowOfAWatchTakesNoMoreThanTwoThirdsOfTheCredit) {
+  Governor governor(1.0);
+  governor.BeginWatch();
+  Target target(&governor);
+  EXPECT_FALSE(target.RunFor(1900, 0.4, 10).gpu_hold);  // 10.4 % - 1 %: 179 ms
+  EXPECT_TRUE(target.RunFor(400, 0.4, 10).gpu_hold);
 }
 
 TEST(Governor, BurstsOfHooksCostNoMoreThanTheBudget) {

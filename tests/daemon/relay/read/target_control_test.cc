@@ -147,6 +147,24 @@ TEST_F(CostlyTraining, RecordsSomeStepsOfAWatchWithManyWindows) {
   EXPECT_GE(Halvings(), StepShare::kMostAtOnce);
 }
 
+// Within a second it has used up what flows in within five.
+TEST_F(CostlyTraining, AWatchHasItsFirstWindowWhole) {
+  BeginWatch(v1::GPU_MODE_WINDOW);
+  const auto hold = [this] { return segment_.view().control().gpu_hold.load(); };
+  const auto step = [this] {
+    segment_.view().header().gpu_self_ns.fetch_add(5 * kMs);
+    Look(0.3);
+  };
+  target_->TracingSeen(now_, abi::TracingState::kWarmUp);
+  step();
+  target_->TracingSeen(now_, abi::TracingState::kActive);
+  for (int i = 0; i < 10; ++i) step();
+  EXPECT_EQ(hold(), 0u);
+  target_->TracingSeen(now_, abi::TracingState::kOff);
+  Look(0.3);
+  EXPECT_EQ(hold(), 1u);
+}
+
 // What is recorded in windows alone no share of steps makes less.
 TEST_F(CostlyTraining, RecordsAllStepsOfAWatchWhoseWindowsAloneAreDear) {
   BeginWatch(v1::GPU_MODE_WINDOW);
