@@ -116,9 +116,13 @@ class Attach {
   }
 
   // What only a risk stands against is let pass when the user says so.
-  attach::Examination ExamineClosely(pid_t pid) const {
+  attach::Examination ExamineClosely(pid_t pid) {
     attach::ExamineOptions how{.probe = true};
-    if (inject::MayReadFilters()) how.read_filters = inject::ReadFilters;
+    if (inject::MayReadFilters()) {
+      how.read_filters = [this](pid_t process, pid_t tid) {
+        return inject::ReadFilters(process, tid, &stops_);
+      };
+    }
     attach::Examination found = attach::Examine(pid, how);
     if (options_.force) {
       std::erase_if(found.obstacles, [](const attach::Obstacle& obstacle) {
@@ -210,18 +214,17 @@ class Attach {
     if (stop_) return;
     UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
     const bool samples = !session_->relay().job.settings().no_host_samples();
-    auto stops = AttachTo(process.pid, *foothold_, samples, stop_, Server());
-    if (stops.ok()) {
+    absl::Status done =
+        AttachTo(process.pid, *foothold_, samples, stop_, Server(), &stops_);
+    if (done.ok()) {
       watched_.push_back({process.pid, std::move(pidfd)});
-      stops_.Add(*stops);
       return;
     }
-    if (!absl::IsCancelled(stops.status())) {
-      PrintError("attach", stops.status().message());
-    }
+    if (!absl::IsCancelled(done)) PrintError("attach", done.message());
     // Half-way in: its slots may be ours already.
-    if (!absl::IsNotFound(stops.status())) {
-      (void)DetachFrom(process.pid, *foothold_, absl::ZeroDuration(), Server());
+    if (!absl::IsNotFound(done)) {
+      (void)DetachFrom(process.pid, *foothold_, absl::ZeroDuration(), Server(),
+                       &stops_);
     }
   }
 
@@ -291,7 +294,7 @@ class Attach {
     for (const Watched& watched : watched_) {
       if (HasEnded(watched)) continue;
       absl::Status done =
-          DetachFrom(watched.pid, *foothold_, kTracingPatience, Server());
+          DetachFrom(watched.pid, *foothold_, kTracingPatience, Server(), &stops_);
       if (done.ok()) {
         session_->keeper().Detached(watched.pid);
       } else if (!absl::IsNotFound(done)) {

@@ -32,16 +32,19 @@ std::string BytesOf(const T& request) {
 
 class Caller {
  public:
-  Caller(pid_t pid, const attach::Foothold& foothold, const Serve& serve)
-      : serve_(serve) {
+  Caller(pid_t pid, const attach::Foothold& foothold, const Serve& serve,
+         inject::Stops* stops)
+      : serve_(serve), stops_(*stops) {
     request_.pid = pid;
     request_.library = foothold.library_as_target;
     request_.identity = foothold.library_ours;
     request_.patience = kFindSafeMoment;
   }
 
+  // With `load` the shim is brought in where it is not yet; else that is kDone.
   absl::StatusOr<AttachResult> Call(const char* function, std::string argument,
-                                    const std::atomic<bool>& cancel) {
+                                    bool load, const std::atomic<bool>& cancel) {
+    request_.load = load;
     request_.function = function;
     request_.argument = std::move(argument);
     auto call = std::async(std::launch::async, [this, &cancel] {
@@ -50,8 +53,10 @@ class Caller {
     while (call.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       serve_(kServePeriod);
     }
-    LULL_ASSIGN_OR_RETURN(inject::Outcome outcome, call.get());
-    stops_.Add(outcome.stops);
+    absl::StatusOr<inject::Outcome> called = call.get();
+    stops_.Add(injector_.stops());
+    LULL_ASSIGN_OR_RETURN(inject::Outcome outcome, std::move(called));
+    if (outcome.absent) return AttachResult::kDone;
     return static_cast<AttachResult>(outcome.result);
   }
 
@@ -61,13 +66,11 @@ class Caller {
     }
   }
 
-  const inject::Stops& stops() const { return stops_; }
-
  private:
   const Serve& serve_;
+  inject::Stops& stops_;
   inject::Injector injector_;
   inject::Request request_;
-  inject::Stops stops_;
 };
 
 absl::Status Refusal(pid_t pid, AttachResult result) {
@@ -98,9 +101,9 @@ absl::Status NotDone(pid_t pid) {
 
 }  // namespace
 
-absl::StatusOr<inject::Stops> AttachTo(pid_t pid, const attach::Foothold& foothold,
-                                       bool samples, const std::atomic<bool>& cancel,
-                                       const Serve& serve) {
+absl::Status AttachTo(pid_t pid, const attach::Foothold& foothold, bool samples,
+                      const std::atomic<bool>& cancel, const Serve& serve,
+                      inject::Stops* stops) {
   abi::AttachRequest request = {};
   request.magic = abi::kSegmentMagic;
   request.version = abi::kVersion;
@@ -111,11 +114,12 @@ absl::StatusOr<inject::Stops> AttachTo(pid_t pid, const attach::Foothold& footho
   memcpy(request.socket, foothold.socket_as_target.data(),
          foothold.socket_as_target.size());
   const absl::Time deadline = SteadyNow() + kGetDone;
-  Caller caller(pid, foothold, serve);
+  Caller caller(pid, foothold, serve, stops);
   while (SteadyNow() < deadline) {
-    LULL_ASSIGN_OR_RETURN(AttachResult result,
-                          caller.Call(abi::kAttachFunction, BytesOf(request), cancel));
-    if (result == AttachResult::kDone) return caller.stops();
+    LULL_ASSIGN_OR_RETURN(
+        AttachResult result,
+        caller.Call(abi::kAttachFunction, BytesOf(request), /*load=*/true, cancel));
+    if (result == AttachResult::kDone) return absl::OkStatus();
     if (result != AttachResult::kMore) return Refusal(pid, result);
     caller.Pause(kBetweenCalls);
   }
@@ -123,14 +127,16 @@ absl::StatusOr<inject::Stops> AttachTo(pid_t pid, const attach::Foothold& footho
 }
 
 absl::Status DetachFrom(pid_t pid, const attach::Foothold& foothold,
-                        absl::Duration patience, const Serve& serve) {
+                        absl::Duration patience, const Serve& serve,
+                        inject::Stops* stops) {
   abi::DetachRequest request = {abi::kSegmentMagic, abi::kVersion, 0};
   const std::atomic<bool> never{false};
   const absl::Time start = SteadyNow();
-  Caller caller(pid, foothold, serve);
+  Caller caller(pid, foothold, serve, stops);
   while (SteadyNow() < start + patience + kGetDone) {
-    LULL_ASSIGN_OR_RETURN(AttachResult result,
-                          caller.Call(abi::kDetachFunction, BytesOf(request), never));
+    LULL_ASSIGN_OR_RETURN(
+        AttachResult result,
+        caller.Call(abi::kDetachFunction, BytesOf(request), /*load=*/false, never));
     switch (result) {
       case AttachResult::kDone:
       case AttachResult::kPythonPending:

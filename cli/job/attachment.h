@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "daemon/attach/examine/foothold.h"
 #include "daemon/attach/inject/inject.h"
@@ -19,16 +18,18 @@ namespace lull {
 // but not longer than its argument.
 using Serve = std::function<void(absl::Duration)>;
 
-// Returns the longest stops of its threads. Errors: those of
-// inject::Injector, FAILED_PRECONDITION when the shim says no, and
+// `stops`: the longest ones of its threads are added, also where it comes to nothing.
+// Errors: those of inject::Injector, FAILED_PRECONDITION when the shim says no, and
 // DEADLINE_EXCEEDED when it does not get done. Without `samples` the process hands no
 // memory over, and its DataLoader workers say nothing.
-absl::StatusOr<inject::Stops> AttachTo(pid_t pid, const attach::Foothold& foothold,
-                                       bool samples, const std::atomic<bool>& cancel,
-                                       const Serve& serve);
+absl::Status AttachTo(pid_t pid, const attach::Foothold& foothold, bool samples,
+                      const std::atomic<bool>& cancel, const Serve& serve,
+                      inject::Stops* stops);
 
-// `patience`: how long to wait until a hook has switched GPU tracing off.
+// `patience`: how long to wait until a hook has switched GPU tracing off. A process
+// that does not hold the shim is left alone.
 absl::Status DetachFrom(pid_t pid, const attach::Foothold& foothold,
-                        absl::Duration patience, const Serve& serve);
+                        absl::Duration patience, const Serve& serve,
+                        inject::Stops* stops);
 
 }  // namespace lull

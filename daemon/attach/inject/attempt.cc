@@ -21,6 +21,8 @@ constexpr absl::Duration kLongestStop = absl::Seconds(3);
 
 constexpr int kTries = 5;
 
+constexpr size_t kCodeLooked = 16;  // bytes at the beginning of a function
+
 class OneAttempt {
  public:
   OneAttempt(const Request& request, const Arch& arch, const Landscape& landscape,
@@ -42,7 +44,13 @@ class OneAttempt {
   void Look();
   Objection Judge(const Registers& registers, bool* waits);
   absl::StatusOr<Attempt::End> CallNow(const Registers& registers);
+  // The thread is stopped, and nothing of it has been changed.
+  void LetGoOn(const Registers& registers);
+  absl::StatusOr<uint64_t> FunctionIn(const Object& object) const;
   absl::StatusOr<uint64_t> FunctionInTarget() const;
+  // What is mapped may be another file than the one that we know: a library that was
+  // replaced or unloaded meanwhile.
+  absl::Status AgainstCode(uint64_t at, std::string_view code) const;
   void End(Attempt::End end) { attempt_.end = end; }
   void EndWith(Objection objection);
   void EndWith(const absl::Status& status);
@@ -53,6 +61,7 @@ class OneAttempt {
   const ElfImage& identity_;
   const std::span<uint64_t> stack_;
   const bool loaded_;
+  bool called_ = false;
   Tracee thread_;
   std::optional<Sleep> sleep_;
   Attempt attempt_;
@@ -161,43 +170,40 @@ void OneAttempt::Look() {
   Objection objection = Judge(registers, &attempt_.outcome.thread_was_blocked);
   if (!objection) {
     absl::StatusOr<Attempt::End> called = CallNow(registers);
+    if (!called_) LetGoOn(registers);
     if (!called.ok()) return EndWith(called.status());
     return End(*called);
   }
   EndWith(objection);
-  // A wait that this look has ended goes on.
-  registers = arch_.WithTimePassed(registers, sleep_->Passed());
-  thread_.SetRegisters(arch_.GivenBack(registers, false)).IgnoreError();
+  LetGoOn(registers);
+}
+
+// A wait that this look has ended goes on.
+void OneAttempt::LetGoOn(const Registers& registers) {
+  Registers on = arch_.WithTimePassed(registers, sleep_->Passed());
+  thread_.SetRegisters(arch_.GivenBack(on, false)).IgnoreError();
   thread_.LetGo().IgnoreError();
 }
 
 absl::StatusOr<Attempt::End> OneAttempt::CallNow(const Registers& registers) {
+  uint64_t function = 0;
+  const Object* object = FindObject(landscape_, identity_);
+  if (object != nullptr) {
+    LULL_ASSIGN_OR_RETURN(function, FunctionIn(*object));
+  } else if (!request_.load) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(request_.library, " is in the process no more"));
+  }
   Call call(arch_, &thread_, landscape_.trampoline, landscape_.errno_offset,
             sleep_->Passed());
   LULL_RETURN_IF_ERROR(call.Prepare(registers, request_.library, request_.argument));
-  uint64_t function = 0;
-  if (const Object* object = FindObject(landscape_, identity_)) {
-    auto at = FunctionAddress(*object, request_.function);
-    if (!at) {
-      LULL_RETURN_IF_ERROR(thread_.LetGo());
-      return absl::FailedPreconditionError(
-          absl::StrCat("another version of ", object->path,
-                       " is in the process already, without ", request_.function));
-    }
-    // A library that the process has unloaded meanwhile has no code there any more.
-    std::string_view code = object->image->BytesAt(*at - object->bias).substr(0, 16);
-    std::string there(code.size(), '\0');
-    if (!ReadMemory(request_.pid, *at, there.data(), there.size()) || there != code) {
-      LULL_RETURN_IF_ERROR(thread_.LetGo());
-      return absl::FailedPreconditionError(absl::StrCat(
-          object->path, " in the process is not what its file holds; try again"));
-    }
-    function = *at;
-  } else {
+  called_ = true;
+  if (object == nullptr) {
     LULL_RETURN_IF_ERROR(call.Load(landscape_.dlopen, landscape_.dlopen_flags));
     absl::StatusOr<uint64_t> loaded = FunctionInTarget();
     if (!loaded.ok()) {
       LULL_RETURN_IF_ERROR(call.GiveBack());
+      if (absl::IsFailedPrecondition(loaded.status())) return loaded.status();
       std::string refusal = call.Refusal();
       return Annotate(loaded.status(),
                       absl::StrCat("the process could not load ", request_.library,
@@ -216,10 +222,39 @@ absl::StatusOr<Attempt::End> OneAttempt::CallNow(const Registers& registers) {
   return Attempt::kDone;
 }
 
+absl::Status OneAttempt::AgainstCode(uint64_t at, std::string_view code) const {
+  std::string there(code.size(), '\0');
+  if (!code.empty() && ReadMemory(request_.pid, at, there.data(), there.size()) &&
+      there == code) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the process holds another ", request_.library,
+                   " than there is now, from an earlier attach; restart the process"));
+}
+
+absl::StatusOr<uint64_t> OneAttempt::FunctionIn(const Object& object) const {
+  auto at = FunctionAddress(object, request_.function);
+  if (!at) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another version of ", object.path,
+                     " is in the process already, without ", request_.function));
+  }
+  LULL_RETURN_IF_ERROR(AgainstCode(
+      *at, object.image->BytesAt(*at - object.bias).substr(0, kCodeLooked)));
+  return *at;
+}
+
 absl::StatusOr<uint64_t> OneAttempt::FunctionInTarget() const {
   std::optional<Symbol> symbol = identity_.Exported(request_.function);
+  if (!symbol) return absl::InternalError("it has no such function");
+  // dlopen takes a library of the same path for the same one.
+  std::string_view code = identity_.BytesAt(symbol->address).substr(0, kCodeLooked);
   uint64_t bias = BiasOfNewest(request_.pid, landscape_, identity_, request_.library);
-  if (bias != 0 && symbol) return bias + symbol->address;
+  if (bias != 0) {
+    LULL_RETURN_IF_ERROR(AgainstCode(bias + symbol->address, code));
+    return bias + symbol->address;
+  }
   for (const Mapping& mapping : ReadMaps(request_.pid)) {
     if (!mapping.executable || mapping.inode == 0) continue;
     bool same =
@@ -227,7 +262,10 @@ absl::StatusOr<uint64_t> OneAttempt::FunctionInTarget() const {
         (mapping.inode == identity_.inode() && mapping.device == identity_.device());
     if (!same) continue;
     auto own = identity_.AddressOf(mapping.offset);
-    if (own && symbol) return mapping.start - *own + symbol->address;
+    if (!own) continue;
+    const uint64_t at = mapping.start - *own + symbol->address;
+    LULL_RETURN_IF_ERROR(AgainstCode(at, code));
+    return at;
   }
   return absl::InternalError("it is not mapped after dlopen");
 }

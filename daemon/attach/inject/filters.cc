@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/ptrace.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "absl/strings/numbers.h"
@@ -74,18 +75,25 @@ absl::Status Stopped(Tracee* thread) {
 }
 
 absl::StatusOr<std::vector<SeccompProgram>> ReadStopped(const Arch& arch, pid_t pid,
-                                                        pid_t tid) {
+                                                        pid_t tid, Stops* stops) {
   Tracee thread(pid, tid, arch);
   LULL_RETURN_IF_ERROR(thread.Seize());
   Sleep sleep(arch, pid, tid);
   LULL_RETURN_IF_ERROR(Stopped(&thread));
+  const absl::Time begin = thread.last_seen_running();
+  const absl::Duration waited = RunDelay(pid, tid);
   auto programs = ReadAll(tid);
   Registers registers;
   LULL_RETURN_IF_ERROR(thread.GetRegisters(&registers));
   sleep.Stopped(&registers);
+  const bool sleeping = arch.Where(registers).interrupted;
   registers = arch.WithTimePassed(registers, sleep.Passed());
   LULL_RETURN_IF_ERROR(thread.SetRegisters(arch.GivenBack(registers, false)));
   LULL_RETURN_IF_ERROR(thread.LetGo());
+  const absl::Duration time = SteadyNow() - begin;
+  const absl::Duration more = RunDelay(pid, tid) - waited;
+  Held& longest = sleeping ? stops->sleeping : stops->running;
+  longest = std::max(longest, {time, std::clamp(more, absl::ZeroDuration(), time)});
   return programs;
 }
 
@@ -100,12 +108,13 @@ bool MayReadFilters() {
          StatusOf(self, self, "Seccomp") == "0";
 }
 
-absl::StatusOr<std::vector<SeccompProgram>> ReadFilters(pid_t pid, pid_t tid) {
+absl::StatusOr<std::vector<SeccompProgram>> ReadFilters(pid_t pid, pid_t tid,
+                                                        Stops* stops) {
   absl::StatusOr<std::vector<SeccompProgram>> programs;
   // A thread of its own: when it ends the kernel frees whatever it still traces.
   std::thread tracer([&] {
     BeQuick();
-    programs = ReadStopped(ThisArch(), pid, tid);
+    programs = ReadStopped(ThisArch(), pid, tid, stops);
   });
   tracer.join();
   return programs;

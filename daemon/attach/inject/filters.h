@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "daemon/attach/inject/inject.h"
 
 namespace lull::inject {
 
@@ -15,10 +16,11 @@ using SeccompProgram = std::vector<sock_filter>;
 // Whether the kernel would let us: CAP_SYS_ADMIN, and no filter on ourselves.
 bool MayReadFilters();
 
-// Stops the thread for some 100 us; what it waits for does not notice
-// (Arch::GivenBack). Empty: it has none. PERMISSION_DENIED, or UNIMPLEMENTED by this
-// kernel (CONFIG_CHECKPOINT_RESTORE) or on this machine. UNAVAILABLE: it did not stop,
-// or is traced already. NOT_FOUND: it has ended.
-absl::StatusOr<std::vector<SeccompProgram>> ReadFilters(pid_t pid, pid_t tid);
+// Stops the thread for some 100 us, which `stops` is told; what it waits for does not
+// notice (Arch::GivenBack). Empty: it has none. PERMISSION_DENIED, or UNIMPLEMENTED by
+// this kernel (CONFIG_CHECKPOINT_RESTORE) or on this machine. UNAVAILABLE: it did not
+// stop, or is traced already. NOT_FOUND: it has ended.
+absl::StatusOr<std::vector<SeccompProgram>> ReadFilters(pid_t pid, pid_t tid,
+                                                        Stops* stops);
 
 }  // namespace lull::inject

@@ -67,14 +67,16 @@ class Search {
  public:
   Search(const Request& request, const Arch& arch,
          std::shared_ptr<const ElfImage> identity, ImageCache* images,
-         Landscape* landscape, const std::atomic<bool>& cancel)
+         Landscape* landscape, Stops* stops, const std::atomic<bool>& cancel)
       : request_(request),
+        given_pid_(request.pid),
         arch_(arch),
         identity_(std::move(identity)),
         cancel_(cancel),
         deadline_(SteadyNow() + request.patience),
         images_(*images),
-        landscape_(*landscape) {
+        landscape_(*landscape),
+        stops_(*stops) {
     images_.Add(identity_);
   }
 
@@ -99,13 +101,15 @@ class Search {
   absl::Status TooLate() const;
   bool IsCancelled() const { return cancel_.load() && !loaded_; }
 
-  Request request_;
+  Request request_;  // its pid: of a thread that lives
+  const pid_t given_pid_;
   const Arch& arch_;
   const std::shared_ptr<const ElfImage> identity_;
   const std::atomic<bool>& cancel_;
   absl::Time deadline_;
   ImageCache& images_;
   Landscape& landscape_;
+  Stops& stops_;
   std::vector<uint64_t> stack_ = std::vector<uint64_t>(kStackLooked / sizeof(uint64_t));
   std::map<pid_t, Objection> objections_;  // the latest for each thread
   // In a row: a thread that has just begun, or is about to end, is believed later.
@@ -119,7 +123,6 @@ class Search {
   bool loaded_ = false;  // by us, and the function is still to be called
   absl::Duration loading_;
   absl::Duration longest_other_;
-  Stops stops_;
   int looks_ = 0;
   absl::StatusOr<Outcome> result_ = absl::UnknownError("");
 };
@@ -174,7 +177,6 @@ bool Search::Try(const Candidate& candidate) {
       result_->looks = looks_;
       result_->loading = loading_;
       result_->longest_other = longest_other_;
-      result_->stops = stops_;
       return true;
     case Attempt::kFailed:
       result_ = attempt.status;
@@ -231,10 +233,15 @@ absl::Status Search::TooLate() const {
 
 absl::StatusOr<Outcome> Search::Run() {
   for (int round = 1;; ++round) {
-    LULL_RETURN_IF_ERROR(AgainstProcess(request_.pid));
-    request_.pid = LivingThread(request_.pid);
+    LULL_RETURN_IF_ERROR(AgainstProcess(given_pid_));
+    request_.pid = LivingThread(given_pid_);
     LULL_ASSIGN_OR_RETURN(landscape_, Refresh(request_.pid, arch_, &images_,
                                               std::exchange(landscape_, Landscape{})));
+    if (!request_.load && !MayHold(landscape_, *identity_, request_.library)) {
+      Outcome absent;
+      absent.absent = true;
+      return absent;
+    }
     const bool loaded = loaded_;
     for (const Candidate& candidate : Candidates()) {
       if (IsCancelled()) return absl::CancelledError("cancelled before the call");
@@ -289,9 +296,10 @@ absl::StatusOr<Outcome> Injector::Call(const Request& request,
     return absl::InvalidArgumentError(
         absl::StrCat(request.identity, " exports no function ", request.function));
   }
-  absl::StatusOr<Outcome> outcome = Search(request, ThisArch(), std::move(identity),
-                                           &known_->images, &known_->landscape, cancel)
-                                        .Run();
+  absl::StatusOr<Outcome> outcome =
+      Search(request, ThisArch(), std::move(identity), &known_->images,
+             &known_->landscape, &stops_, cancel)
+          .Run();
   // Whatever went wrong: with the process gone, that is the reason. A process that is
   // killed goes thread by thread.
   for (int i = 0;

@@ -46,6 +46,9 @@ struct Request {
   // Exported: void f(const void* argument, size_t size, int64_t* result)
   std::string function;
   std::string argument;  // copied onto the target's stack (aligned 16)
+  // False: only where the library is mapped already. Where it is not no thread is
+  // stopped.
+  bool load = true;
   absl::Duration patience = absl::Seconds(10);  // to find a safe moment
 };
 
@@ -70,6 +73,8 @@ struct Stops {
 };
 
 struct Outcome {
+  bool absent =
+      false;  // that is all: the library is not there, and was not to be loaded
   int64_t result = 0;
   bool loaded = false;  // by this call
   pid_t tid = 0;        // the thread that did it
@@ -77,7 +82,6 @@ struct Outcome {
   absl::Duration stopped;        // how long that thread was kept from running for it
   absl::Duration loading;        // how long one was for dlopen, before that
   absl::Duration longest_other;  // longest stop of any other thread
-  Stops stops;                   // these three
   int looks = 0;                 // threads stopped and let go before one was safe
 };
 
@@ -98,9 +102,13 @@ class Injector {
   // refused the library, or the call crashed. UNIMPLEMENTED: not on this machine.
   absl::StatusOr<Outcome> Call(const Request& request, const std::atomic<bool>& cancel);
 
+  // The longest stops for any of its calls, also those that came to nothing.
+  const Stops& stops() const { return stops_; }
+
  private:
   struct Known;
   std::unique_ptr<Known> known_;
+  Stops stops_;
 };
 
 }  // namespace lull::inject

@@ -302,6 +302,18 @@ const Object* FindObject(const Landscape& landscape, const ElfImage& identity) {
   return nullptr;
 }
 
+bool MayHold(const Landscape& landscape, const ElfImage& identity,
+             std::string_view library) {
+  if (FindObject(landscape, identity) != nullptr) return true;
+  constexpr std::string_view kDeleted = " (deleted)";
+  return std::any_of(
+      landscape.objects.begin(), landscape.objects.end(), [&](const auto& object) {
+        std::string_view path = object->path;
+        if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+        return object->image == nullptr && BaseName(path) == BaseName(library);
+      });
+}
+
 uint64_t BiasOfNewest(pid_t pid, const Landscape& landscape, const ElfImage& identity,
                       std::string_view library) {
   constexpr int kMost = 100'000;  // a list that is a circle ends here

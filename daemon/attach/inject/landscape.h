@@ -77,6 +77,11 @@ absl::StatusOr<Landscape> Refresh(pid_t pid, const Arch& arch, ImageCache* image
 // The object that is the same file as `identity`, or nullptr.
 const Object* FindObject(const Landscape& landscape, const ElfImage& identity);
 
+// Whether there is such an object, or one of that name that cannot be read: the file
+// of a library may have been replaced.
+bool MayHold(const Landscape& landscape, const ElfImage& identity,
+             std::string_view library);
+
 // The same, right after a dlopen of `library`: from the end of the loader's own list,
 // which takes a tenth of the time that maps would. 0 when it is not there.
 uint64_t BiasOfNewest(pid_t pid, const Landscape& landscape, const ElfImage& identity,

@@ -49,7 +49,8 @@ TEST_P(InjectInto, CallsTheFunctionAndLeavesTheVictimAsItWas) {
   absl::Duration waited;
   int looks = 0;
   for (int i = 1; i <= c.calls; ++i) {
-    auto outcome = Inject(ProbeRequest(victim.pid()));
+    Stops stops;
+    auto outcome = Inject(ProbeRequest(victim.pid()), &stops);
     ASSERT_TRUE(outcome.ok()) << outcome.status();
     EXPECT_EQ(outcome->result, static_cast<int64_t>(i) << 32 | kSumOfAbc);
     EXPECT_EQ(outcome->loaded, i == 1);
@@ -58,15 +59,15 @@ TEST_P(InjectInto, CallsTheFunctionAndLeavesTheVictimAsItWas) {
     pauses.push_back(outcome->stopped);
     if (outcome->looks > 0) others.push_back(outcome->longest_other);
     looks += outcome->looks;
-    const Held longest = std::max(outcome->stops.running, outcome->stops.sleeping);
+    const Held longest = std::max(stops.running, stops.sleeping);
     EXPECT_EQ(longest.time,
               std::max({outcome->stopped, outcome->loading, outcome->longest_other}));
     EXPECT_LE(longest.waited, longest.time);
     waited += longest.waited;
     if (i > 1 && outcome->looks == 0) {
-      EXPECT_EQ(outcome->stops.sleeping.time > absl::ZeroDuration(),
+      EXPECT_EQ(stops.sleeping.time > absl::ZeroDuration(),
                 outcome->thread_was_blocked);
-      EXPECT_EQ(outcome->stops.running.time > absl::ZeroDuration(),
+      EXPECT_EQ(stops.running.time > absl::ZeroDuration(),
                 !outcome->thread_was_blocked);
     }
     absl::SleepFor(absl::Milliseconds(20));

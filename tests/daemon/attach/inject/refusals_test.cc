@@ -5,6 +5,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -63,6 +65,74 @@ TEST(Refusals, ALibraryThatCannotBeLoadedIsSaidAndTheVictimGoesOn) {
   absl::Status status = StatusOf(request);
   ExpectStatus(status, absl::StatusCode::kInternal, "No such file");
   EXPECT_EQ(victim.End(), 0);
+}
+
+// dlopen hands out what it knows by that path; where a function is in the new file,
+// there is other code in the old one.
+TEST(Refusals, ALibraryThatWasReplacedIsNotCalled) {
+  const std::string path = testing::TempDir() + "/libinject_replaced.so";
+  const std::string newer = path + ".new";
+  std::filesystem::copy_file(Built("libinject_probe.so"), path,
+                             std::filesystem::copy_options::overwrite_existing);
+  VictimProcess victim("registers", 1);
+  Request request = ProbeRequest(victim.pid());
+  request.library = request.identity = path;
+  ASSERT_TRUE(Inject(request).ok());
+  std::filesystem::copy_file(Built("libinject_named_2.so"), newer,
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::rename(newer, path);
+  ExpectStatus(StatusOf(request), absl::StatusCode::kFailedPrecondition, "another");
+  request.load = false;
+  auto absent = Inject(request);
+  ASSERT_TRUE(absent.ok()) << absent.status();
+  EXPECT_TRUE(absent->absent);
+  request.identity = Built("libinject_probe.so");
+  auto outcome = Inject(request);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->result >> 32, 2) << "none was made in between";
+  EXPECT_EQ(victim.End(), 0);
+  EXPECT_EQ(victim.page().errors, 0);
+  std::filesystem::remove(path);
+}
+
+TEST(Refusals, WhatIsNotToBeLoadedStopsNobody) {
+  VictimProcess victim("compute", 4);
+  Request request = ProbeRequest(victim.pid());
+  request.load = false;
+  Stops stops;
+  auto outcome = Inject(request, &stops);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_TRUE(outcome->absent);
+  EXPECT_EQ(std::max(stops.running, stops.sleeping).time, absl::ZeroDuration());
+  request.load = true;
+  ASSERT_TRUE(Inject(request).ok());
+  request.load = false;
+  outcome = Inject(request);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->result >> 32, 2);
+  EXPECT_EQ(victim.End(), 0);
+}
+
+// Its waits end with EINTR after a stop, if nobody has them begun again.
+TEST(Refusals, AnotherVersionIsSaidAndAWaitGoesOn) {
+  for (const char* kind : {"endless_epoll", "semop"}) {
+    SCOPED_TRACE(kind);
+    VictimProcess victim(kind, 1);
+    Request request = ProbeRequest(victim.pid());
+    request.library = request.identity = Built("libinject_named_1.so");
+    ASSERT_TRUE(Inject(request).ok());
+    request.library = request.identity = Built("libinject_named_2.so");
+    request.function = "probe_new";
+    for (int i = 0; i < 5; ++i) {
+      Stops stops;
+      ExpectStatus(Inject(request, &stops).status(),
+                   absl::StatusCode::kFailedPrecondition, "without probe_new");
+      EXPECT_GT(stops.sleeping.time, absl::ZeroDuration());
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    EXPECT_EQ(victim.End(), 0);
+    EXPECT_EQ(victim.page().errors, 0) << "detail " << victim.page().detail;
+  }
 }
 
 TEST(Refusals, AFunctionThatIsNotExportedIsKnownBeforehand) {

@@ -89,9 +89,12 @@ Request ProbeRequest(pid_t pid) {
   return request;
 }
 
-absl::StatusOr<Outcome> Inject(const Request& request) {
+absl::StatusOr<Outcome> Inject(const Request& request, Stops* stops) {
   std::atomic<bool> cancel = false;
-  return Injector().Call(request, cancel);
+  Injector injector;
+  auto outcome = injector.Call(request, cancel);
+  if (stops != nullptr) *stops = injector.stops();
+  return outcome;
 }
 
 void Report(const std::string& what, std::vector<absl::Duration> pauses) {

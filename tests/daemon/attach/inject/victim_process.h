@@ -44,7 +44,8 @@ class VictimProcess {
 
 // probe("abc") of the probe library.
 Request ProbeRequest(pid_t pid);
-absl::StatusOr<Outcome> Inject(const Request& request);
+// `stops`: those of an injector of its own.
+absl::StatusOr<Outcome> Inject(const Request& request, Stops* stops = nullptr);
 
 // Median and worst of what was measured, on stdout and into the test's report.
 void Report(const std::string& what, std::vector<absl::Duration> pauses);
