@@ -1,5 +1,7 @@
 #include "daemon/attach/inject/attempt.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -190,28 +192,31 @@ absl::StatusOr<Attempt::End> OneAttempt::CallNow(const Registers& registers) {
   const Object* object = FindObject(landscape_, identity_);
   if (object != nullptr) {
     LULL_ASSIGN_OR_RETURN(function, FunctionIn(*object));
-  } else if (!request_.load) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(request_.library, " is in the process no more"));
   }
   Call call(arch_, &thread_, landscape_.trampoline, landscape_.errno_offset,
             sleep_->Passed());
   LULL_RETURN_IF_ERROR(call.Prepare(registers, request_.library, request_.argument));
   called_ = true;
   if (object == nullptr) {
-    LULL_RETURN_IF_ERROR(call.Load(landscape_.dlopen, landscape_.dlopen_flags));
+    const uint64_t flags =
+        landscape_.dlopen_flags | (request_.load ? 0 : uint64_t{RTLD_NOLOAD});
+    LULL_RETURN_IF_ERROR(call.Load(landscape_.dlopen, flags));
     absl::StatusOr<uint64_t> loaded = FunctionInTarget();
     if (!loaded.ok()) {
       LULL_RETURN_IF_ERROR(call.GiveBack());
       if (absl::IsFailedPrecondition(loaded.status())) return loaded.status();
+      if (!request_.load) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(request_.library, " is not in the process any more"));
+      }
       std::string refusal = call.Refusal();
       return Annotate(loaded.status(),
                       absl::StrCat("the process could not load ", request_.library,
                                    refusal.empty() ? "" : " (", refusal,
                                    refusal.empty() ? "" : ")"));
     }
-    attempt_.outcome.loaded = true;
-    if (!loaded_) {
+    attempt_.outcome.loaded = request_.load;
+    if (!loaded_ && request_.load) {
       LULL_RETURN_IF_ERROR(call.GiveBack());
       return Attempt::kLoaded;
     }

@@ -33,18 +33,22 @@ class FirstSteps {
       span_ = {};
       return;
     }
-    if (!traced) span_.Add(look);
+    if (traced) return;
+    least_ = std::min(span_.ns == 0 ? look.share() : least_, look.share());
+    span_.Add(look);
     if (span_.ns < std::max(kSpanNs, kSteps * steps.length_ns)) return;
-    if (warm_) share_ = span_.share();
+    if (warm_) share_ = least_;
     warm_ = true;
     span_ = {};
   }
 
-  // Of all time; 0: not known.
+  // Of all time, in the cheapest of the looks: a hook that was interrupted makes one
+  // dear. 0: not known.
   double share() const { return share_; }
 
  private:
   HooksLook span_;
+  double least_ = 0;  // share of one of its looks
   uint64_t end_ns_ = 0;
   bool warm_ = false;
   double share_ = 0;

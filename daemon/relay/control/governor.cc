@@ -137,7 +137,7 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
   bool nothing_else =
       verdict_.thinning == abi::kThinLaunches || keep_detail_ || GpuIsLargerPart();
   if (balance_ns_ >= 0 || gpu_since_release_ns_ == 0 || !nothing_else) return;
-  const bool first = early_ && !window_ended_;
+  const bool first = attached_ && !window_ended_;
   if (first && balance_ns_ > -credit * kKeptForTracing) return;
   verdict_.gpu_hold = true;
   release_at_ns_ = std::min(gpu_since_release_ns_, credit);
@@ -155,10 +155,10 @@ void Governor::JudgeHooks(const HooksLook& look) {
   bool low = hooks_share < budget_ / 2;
   // What a job's start costs is made up for later: no detail goes for that. A watch may
   // be over by then.
-  bool saved_up =
-      early_ ? detail_balance_ns_ > 0
-             : balance_ns_ > budget_ * static_cast<double>(kCreditNs) * kKeptForTracing;
-  bool in_debt = (early_ ? detail_balance_ns_ : balance_ns_) < 0;
+  const double saved = attached_ ? detail_balance_ns_ : balance_ns_;
+  const double kept = budget_ * static_cast<double>(kCreditNs) * kKeptForTracing;
+  bool saved_up = saved > (early_ ? 0 : kept);
+  bool in_debt = !early_ && saved < 0;
   bool too_much =
       (hooks_share > budget_ && !saved_up) || (in_debt && !GpuIsLargerPart() && !low);
   if (too_much) {

@@ -166,6 +166,7 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
                       .end_ns = pace_.end_ns(),
                       .far_longer = pace_.far_longer()});
   Governor::Verdict verdict = governor_.Update(now_ns, hooks_ns, gpu_ns);
+  ShareIfNeeded(now_ns);  // what was no step is paid back by now
   segment_.control().thinning.store(verdict.thinning, kRelaxed);
   if (verdict.gpu_hold == gpu_hold_) return;
   gpu_hold_ = verdict.gpu_hold;
@@ -175,19 +176,21 @@ void TargetControl::Govern(uint64_t now_ns, uint64_t hooks_ns) {
                                  : " goes on: it is within the overhead budget"));
 }
 
+void TargetControl::ShareIfNeeded(uint64_t now_ns) {
+  if (step_share_ || !NeedsStepShare(now_ns)) return;
+  const double far_over = governor_.FarOver();
+  BeginStepShare(far_over > 0
+                     ? StepShare::HalvingsAtOnce(far_over, share_budget_percent_)
+                     : StepShare::kHalvingsAtOnce);
+  segment_.control().recorded_halvings.store(step_share_->halvings(), kRelaxed);
+  wall_cost_.RecordingChanges();
+  LogInfo(absl::StrCat("process ", pid_, " is ",
+                       far_over > 0 ? "far over its overhead budget"
+                                    : "over its overhead budget with the least detail",
+                       ": of its steps some are to be recorded, whole"));
+}
+
 bool TargetControl::GovernSteps(uint64_t now_ns, uint64_t hooks_ns) {
-  if (!step_share_ && NeedsStepShare(now_ns)) {
-    const double far_over = governor_.FarOver();
-    BeginStepShare(far_over > 0
-                       ? StepShare::HalvingsAtOnce(far_over, share_budget_percent_)
-                       : StepShare::kHalvingsAtOnce);
-    wall_cost_.RecordingChanges();
-    LogInfo(absl::StrCat("process ", pid_, " is ",
-                         far_over > 0
-                             ? "far over its overhead budget"
-                             : "over its overhead budget with the least detail",
-                         ": of its steps some are to be recorded, whole"));
-  }
   if (!step_share_) return false;
   const uint32_t before = step_share_->halvings();
   step_share_->Update(now_ns, wall_cost_.recording().WithOwn(hooks_ns));

@@ -70,6 +70,7 @@ class TargetControl {
   void TellRest(uint64_t now_ns);
   // Of the hooks, where the budget is held by how many steps are recorded.
   bool GovernSteps(uint64_t now_ns, uint64_t hooks_ns);
+  void ShareIfNeeded(uint64_t now_ns);
   void BeginStepShare(uint32_t halvings);
   // Nothing else has held the budget, and the process is in the middle of its steps.
   bool NeedsStepShare(uint64_t now_ns) const {

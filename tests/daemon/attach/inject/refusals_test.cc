@@ -1,9 +1,13 @@
 // What cannot be done is said, and leaves the victim untouched.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -92,6 +96,60 @@ TEST(Refusals, ALibraryThatWasReplacedIsNotCalled) {
   EXPECT_EQ(outcome->result >> 32, 2) << "none was made in between";
   EXPECT_EQ(victim.End(), 0);
   EXPECT_EQ(victim.page().errors, 0);
+  std::filesystem::remove(path);
+}
+
+// Of a file that was replaced root alone can see what is mapped. What dlopen knows by
+// its path is called if it has the same code.
+bool SeesNothingOfReplacedFiles() {
+  for (const int capability : {CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE}) {
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) return false;
+  }
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  if (syscall(SYS_capget, &header, data) != 0) return false;
+  for (const int capability : {CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE}) {
+    const uint32_t others = ~(1u << capability % 32);
+    data[capability / 32].permitted &= others;
+    data[capability / 32].effective &= others;
+  }
+  return syscall(SYS_capset, &header, data) == 0;
+}
+
+// The number of the first thing that is not as it should be.
+int CallWhatCannotBeRead(const std::string& path) {
+  const auto put = [&path](const char* library) {
+    std::filesystem::copy_file(Built(library), path + ".new",
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(path + ".new", path);
+  };
+  if (!SeesNothingOfReplacedFiles()) return 1;
+  put("libinject_probe.so");
+  VictimProcess victim("registers", 1);
+  Request request = ProbeRequest(victim.pid());
+  request.library = request.identity = path;
+  if (!Inject(request).ok()) return 2;
+  put("libinject_probe.so");  // again
+  request.load = false;
+  auto outcome = Inject(request);
+  if (!outcome.ok() || outcome->absent || outcome->result >> 32 != 2) return 3;
+  put("libinject_named_2.so");
+  const absl::Status another = StatusOf(request);
+  if (another.code() != absl::StatusCode::kFailedPrecondition) return 4;
+  if (another.message().find("another") == another.message().npos) return 5;
+  return victim.End() == 0 && victim.page().errors == 0 ? 0 : 6;
+}
+
+TEST(Refusals, ALibraryThatCannotBeReadAnyMoreIsCalledIfItIsTheSame) {
+  const std::string path = testing::TempDir() + "/libinject_unreadable.so";
+  fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid == 0) _exit(CallWhatCannotBeRead(path));
+  int status = -1;
+  waitpid(pid, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 1) GTEST_SKIP() << "no capability to give away";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
   std::filesystem::remove(path);
 }
 

@@ -109,11 +109,35 @@ TEST_F(CostlyTraining, RecordsSomeStepsOfAWatchAtOnceWhereItIsFarOver) {
     BeginWatch();
     for (int i = 0; i < 3; ++i) Look(8);
     EXPECT_EQ(Halvings(), 0u);
-    for (int i = 0; i < 3; ++i) Look(percent);
+    for (int i = 0; i < 2; ++i) Look(percent);
     EXPECT_EQ(Halvings(), percent < 3 ? 2u : 3u);
     EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinNativeStacks});
     RunFor(3, 0.6);
     EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinSteps});
+  }
+}
+
+// While a hook runs another thread may have the processor: 4 ms of one look.
+TEST_F(CostlyTraining, RecordsAllStepsOfAWatchInWhichAHookWasInterrupted) {
+  for (int dear = 0; dear < 8; ++dear) {
+    SCOPED_TRACE(dear);
+    BeginWatch(v1::GPU_MODE_WINDOW);
+    for (int i = 0; i < 8; ++i) Look(i == dear ? 4.7 : 0.7);
+    RunFor(20, 0.7);
+    EXPECT_EQ(Halvings(), 0u);
+  }
+}
+
+// Steps of which none is left out at once.
+TEST_F(CostlyTraining, ADearLookOfAWatchTakesNotAllDetail) {
+  BeginWatch(v1::GPU_MODE_WINDOW);
+  length_ns_ = 100 * kMs;
+  for (int i = 0; i < 4; ++i) Look(6);
+  for (int i = 0; i < 200; ++i) {
+    Look(0.75);
+    ASSERT_LE(segment_.view().control().thinning.load(),
+              uint32_t{abi::kThinNativeStacks})
+        << i;
   }
 }
 
@@ -163,6 +187,24 @@ TEST_F(CostlyTraining, AWatchHasItsFirstWindowWhole) {
   target_->TracingSeen(now_, abi::TracingState::kOff);
   Look(0.3);
   EXPECT_EQ(hold(), 1u);
+}
+
+// Of steps of 200 ms it begins after five seconds.
+TEST_F(CostlyTraining, AWatchHasItsFirstWindowWholeAlsoLater) {
+  BeginWatch(v1::GPU_MODE_WINDOW);
+  length_ns_ = 200 * kMs;
+  RunFor(1, 3);
+  RunFor(5, 0.7);
+  for (int i = 0; i < 20; ++i) {
+    target_->TracingSeen(
+        now_, i < 4 ? abi::TracingState::kWarmUp : abi::TracingState::kActive);
+    segment_.view().header().gpu_self_ns.fetch_add(3 * kMs);
+    Look(0.7);
+    EXPECT_EQ(segment_.view().control().gpu_hold.load(), 0u);
+  }
+  target_->TracingSeen(now_, abi::TracingState::kOff);
+  Look(0.7);
+  EXPECT_EQ(segment_.view().control().gpu_hold.load(), 1u);
 }
 
 // What is recorded in windows alone no share of steps makes less.
@@ -416,7 +458,7 @@ TEST_F(CostlyTraining, GetsNoDetailBackForTheCheapPartOfWhatIsTraced) {
 TEST_F(CostlyTraining, IsJudgedInTheMeanOnceAWatchIsOld) {
   BeginWatch();
   RunFor(60, 0.9);
-  RunFor(12, 3);
+  RunFor(11, 3);
   EXPECT_EQ(Halvings(), 0u);
   RunFor(60, 3);
   EXPECT_GE(Halvings(), StepShare::kHalvingsAtOnce);
@@ -537,6 +579,18 @@ TEST_F(CostlyTraining, TheMeanOfLongAgoIsForgotten) {
     EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
     EXPECT_EQ(Halvings(), 0u);
   }
+}
+
+// Its cost is paid back before it is asked whether the budget is spent.
+TEST_F(CostlyTraining, AnEvaluationAfterDearStepsIsNoReason) {
+  Begin({});
+  RunFor(8, 4);
+  RunFor(600, 0.7);
+  RunFor(4, 1.8);
+  RunFor(60, 5, /*with_steps=*/false);
+  RunFor(60, 0.7);
+  EXPECT_EQ(target_->highest_thinning(), uint32_t{abi::kThinLaunches});
+  EXPECT_EQ(Halvings(), 0u);
 }
 
 TEST_F(CostlyTraining, AnEvaluationLeavesNoDebt) {
