@@ -8,7 +8,7 @@
 #   alone (tests/again.py). Those come late: a negative COST.
 # An integration test that is such a script and runs alone, or has AGAIN, is run up to twice
 # more while a comparison of numbers, and nothing else, fails (tests/again.py). In a build with
-# ASan, where the start of a process takes longer than most cases, each unit test executable
+# a sanitizer, where the start of a process takes longer than most cases, each unit test executable
 # runs in four parts, not case by case.
 # A COST (ctest's property) in seconds lets a long one begin early, also in a fresh build.
 # Unit tests run side by side, and so do those that compare no times, or have seconds to
@@ -120,10 +120,13 @@ function(lull_test name)
   if(ARG_WAITS)
     set(parts 1)
   endif()
-  if(LULL_SANITIZE STREQUAL "address" AND ARG_LABEL STREQUAL "unit")
+  if(LULL_SANITIZE AND ARG_LABEL STREQUAL "unit")
+    if(LULL_SANITIZE STREQUAL "thread")  # those that share something between threads mostly wait
+      set(parts 1)
+    endif()
     foreach(index RANGE 3)
       add_test(NAME ${part}${index} COMMAND ${name})
-      set_tests_properties(${part}${index} PROPERTIES LABELS unit TIMEOUT 900 PROCESSORS 2
+      set_tests_properties(${part}${index} PROPERTIES LABELS unit TIMEOUT 900 PROCESSORS ${parts}
         ENVIRONMENT "${ARG_ENVIRONMENT};GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${index}")
     endforeach()
     return()

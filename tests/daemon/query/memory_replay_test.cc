@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/event_views.h"
 #include "tests/daemon/query/memory_job.h"
+#include "tests/trials.h"
 
 namespace lull::test {
 namespace {
@@ -271,7 +272,7 @@ TEST_P(Memory, EqualsAReplayOverAnyRangeAlsoAfterRestarts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Memory, ::testing::Range(1u, 13u));
+INSTANTIATE_TEST_SUITE_P(Seeds, Memory, ::testing::Range(1u, Trials(13u, 4u)));
 
 }  // namespace
 }  // namespace lull::test
