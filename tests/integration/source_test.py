@@ -162,7 +162,8 @@ class Sources(unittest.TestCase):
                 self.assertEqual(self.report(name)["sources"], [])
 
     def test_a_job_with_ld_preload_alone_obeys_the_users_file(self):
-        program = self.write("alone.py", PROGRAM)
+        # What ends at once may do so before anybody has read its text, on a full machine.
+        program = self.write("alone.py", PROGRAM + "\nimport time\ntime.sleep(1)\n")
         build = os.path.dirname(os.path.dirname(guest.LULL))
         for link, target in (("bin/lull", guest.LULL), ("lib/lull/liblull.so",
                                                         f"{build}/preload/liblull.so")):
