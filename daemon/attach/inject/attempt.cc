@@ -52,7 +52,7 @@ class OneAttempt {
   absl::StatusOr<uint64_t> FunctionInTarget() const;
   // What is mapped may be another file than the one that we know: a library that was
   // replaced or unloaded meanwhile.
-  absl::Status AgainstCode(uint64_t at, std::string_view code) const;
+  bool IsCode(uint64_t at, std::string_view code) const;
   void End(Attempt::End end) { attempt_.end = end; }
   void EndWith(Objection objection);
   void EndWith(const absl::Status& status);
@@ -227,15 +227,11 @@ absl::StatusOr<Attempt::End> OneAttempt::CallNow(const Registers& registers) {
   return Attempt::kDone;
 }
 
-absl::Status OneAttempt::AgainstCode(uint64_t at, std::string_view code) const {
+bool OneAttempt::IsCode(uint64_t at, std::string_view code) const {
+  code = code.substr(0, kCodeLooked);
   std::string there(code.size(), '\0');
-  if (!code.empty() && ReadMemory(request_.pid, at, there.data(), there.size()) &&
-      there == code) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("the process holds another ", request_.library,
-                   " than there is now, from an earlier attach; restart the process"));
+  return !code.empty() && ReadMemory(request_.pid, at, there.data(), there.size()) &&
+         there == code;
 }
 
 absl::StatusOr<uint64_t> OneAttempt::FunctionIn(const Object& object) const {
@@ -245,8 +241,10 @@ absl::StatusOr<uint64_t> OneAttempt::FunctionIn(const Object& object) const {
         absl::StrCat("another version of ", object.path,
                      " is in the process already, without ", request_.function));
   }
-  LULL_RETURN_IF_ERROR(AgainstCode(
-      *at, object.image->BytesAt(*at - object.bias).substr(0, kCodeLooked)));
+  if (!IsCode(*at, object.image->BytesAt(*at - object.bias))) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        object.path, " in the process is not what its file holds; try again"));
+  }
   return *at;
 }
 
@@ -254,23 +252,23 @@ absl::StatusOr<uint64_t> OneAttempt::FunctionInTarget() const {
   std::optional<Symbol> symbol = identity_.Exported(request_.function);
   if (!symbol) return absl::InternalError("it has no such function");
   // dlopen takes a library of the same path for the same one.
-  std::string_view code = identity_.BytesAt(symbol->address).substr(0, kCodeLooked);
+  const auto checked = [&](uint64_t at) -> absl::StatusOr<uint64_t> {
+    if (IsCode(at, identity_.BytesAt(symbol->address))) return at;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the process holds another ", request_.library,
+        " than there is now, from an earlier attach; restart the process"));
+  };
   uint64_t bias = BiasOfNewest(request_.pid, landscape_, identity_, request_.library);
-  if (bias != 0) {
-    LULL_RETURN_IF_ERROR(AgainstCode(bias + symbol->address, code));
-    return bias + symbol->address;
-  }
+  if (bias != 0) return checked(bias + symbol->address);
   for (const Mapping& mapping : ReadMaps(request_.pid)) {
     if (!mapping.executable || mapping.inode == 0) continue;
     bool same =
         mapping.path == request_.library ||
+        mapping.path == absl::StrCat(request_.library, " (deleted)") ||
         (mapping.inode == identity_.inode() && mapping.device == identity_.device());
     if (!same) continue;
     auto own = identity_.AddressOf(mapping.offset);
-    if (!own) continue;
-    const uint64_t at = mapping.start - *own + symbol->address;
-    LULL_RETURN_IF_ERROR(AgainstCode(at, code));
-    return at;
+    if (own) return checked(mapping.start - *own + symbol->address);
   }
   return absl::InternalError("it is not mapped after dlopen");
 }

@@ -73,8 +73,7 @@ struct Stops {
 };
 
 struct Outcome {
-  bool absent =
-      false;  // that is all: the library is not there, and was not to be loaded
+  bool absent = false;  // that is all: it is not there, and was not to be loaded
   int64_t result = 0;
   bool loaded = false;  // by this call
   pid_t tid = 0;        // the thread that did it
