@@ -14,8 +14,9 @@ function(lull_warnings target)
   endif()
 endfunction()
 
-# For what is never hot, tests, the CLI and what answers about jobs that are stored: -O1 and line tables alone compile in 60 to
-# 65 % of the time of -O2 -g. After CMAKE_BUILD_TYPE's; other types of build are left alone.
+# For what is never hot, as tests, the CLI, and exports: -O1 and line tables alone compile
+# in 60 to 65 % of the time of -O2 -g. After CMAKE_BUILD_TYPE's; other types of build are left
+# alone.
 function(lull_compiles_quickly target)
   target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O1;-g1>")
 endfunction()

@@ -22,7 +22,7 @@ import expected
 
 SECONDS = float(os.environ.get("LULL_SECONDS", "8"))
 LONG = SECONDS >= 60
-# Of those that differ from others only in how workers are made, or in how many there are.
+# Of those that differ from others only in how the workers are made.
 BRIEF = SECONDS if LONG else SECONDS / 2
 ALLOWED_POINTS = 3  # of what many samples say; of few, chance beside it
 LOOKS_PER_SECOND = 10
@@ -97,13 +97,13 @@ class WorkerLines(unittest.TestCase):
         return truth, data
 
     def test_without_workers(self):
-        self.check_lines("alone", 0, seconds=BRIEF)
+        self.check_lines("alone", 0)
 
     def test_one_worker(self):
         self.check_lines("one", 1, seconds=BRIEF)
 
     def test_three_workers(self):
-        self.check_lines("three", 3, seconds=BRIEF)
+        self.check_lines("three", 3)
 
     def test_spawned_workers(self):
         self.check_lines("spawned", 2, "spawn", seconds=BRIEF)

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -117,10 +116,8 @@ void OneAttempt::Seize() {
         // What it waited until it could stop was no stop yet.
         const absl::Duration waited = RunDelay(request_.pid, thread_.tid());
         Look();
-        const absl::Duration time = SteadyNow() - begin;
-        const absl::Duration more = RunDelay(request_.pid, thread_.tid()) - waited;
-        attempt_.held = {time, std::clamp(more, absl::ZeroDuration(), time)};
-        attempt_.outcome.stopped = time;
+        attempt_.held = HeldSince(begin, waited, request_.pid, thread_.tid());
+        attempt_.outcome.stopped = attempt_.held.time;
         return;
       }
       case Stop::kSignal:  // goes on to where it was sent, and the stop comes next

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sys/ptrace.h>
 
-#include <algorithm>
 #include <thread>
 
 #include "absl/strings/numbers.h"
@@ -90,10 +89,7 @@ absl::StatusOr<std::vector<SeccompProgram>> ReadStopped(const Arch& arch, pid_t 
   registers = arch.WithTimePassed(registers, sleep.Passed());
   LULL_RETURN_IF_ERROR(thread.SetRegisters(arch.GivenBack(registers, false)));
   LULL_RETURN_IF_ERROR(thread.LetGo());
-  const absl::Duration time = SteadyNow() - begin;
-  const absl::Duration more = RunDelay(pid, tid) - waited;
-  Held& longest = sleeping ? stops->sleeping : stops->running;
-  longest = std::max(longest, {time, std::clamp(more, absl::ZeroDuration(), time)});
+  stops->Add(HeldSince(begin, waited, pid, tid), sleeping);
   return programs;
 }
 

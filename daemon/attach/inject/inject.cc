@@ -167,8 +167,7 @@ bool Search::Try(const Candidate& candidate) {
   Attempt attempt = MakeAttempt(request_, arch_, landscape_, *identity_, stack_,
                                 candidate.tid, loaded_);
   if (attempt.tp != 0) thread_pointers_[candidate.tid] = attempt.tp;
-  Held& longest = attempt.outcome.thread_was_blocked ? stops_.sleeping : stops_.running;
-  longest = std::max(longest, attempt.held);
+  stops_.Add(attempt.held, attempt.outcome.thread_was_blocked);
   switch (attempt.end) {
     case Attempt::kDone:
       result_ = attempt.outcome;

@@ -66,6 +66,10 @@ struct Stops {
   Held running;   // of a thread that ran, or was about to
   Held sleeping;  // of one that waited for something: late if that came meanwhile
 
+  void Add(const Held& stop, bool waited) {
+    Held& longest = waited ? sleeping : running;
+    longest = std::max(longest, stop);
+  }
   void Add(const Stops& more) {
     running = std::max(running, more.running);
     sleeping = std::max(sleeping, more.sleeping);

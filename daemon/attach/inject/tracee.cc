@@ -46,6 +46,12 @@ void* AsPointer(uint64_t value) { return reinterpret_cast<void*>(value); }
 
 // A stopped thread waits for this one: short pauses are short, and where the processor
 // is contended this thread comes first.
+Held HeldSince(absl::Time begin, absl::Duration waited, pid_t pid, pid_t tid) {
+  const absl::Duration time = SteadyNow() - begin;
+  const absl::Duration more = RunDelay(pid, tid) - waited;
+  return {time, std::clamp(more, absl::ZeroDuration(), time)};
+}
+
 void BeQuick() {
   prctl(PR_SET_TIMERSLACK, 1);
   sched_param first = {.sched_priority = 1};

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/attach/inject/arch.h"
+#include "daemon/attach/inject/inject.h"
 
 namespace lull::inject {
 
@@ -24,6 +25,10 @@ enum class Stop {
 
 // Of the calling thread, which is to stop others.
 void BeQuick();
+
+// How a thread was kept from running until now, since `begin`. `waited`: its RunDelay()
+// when it had stopped.
+Held HeldSince(absl::Time begin, absl::Duration waited, pid_t pid, pid_t tid);
 
 // Ends the blocking system calls of its thread now and then with EINTR, so that a
 // wait can look at the time. Uses SIGRTMAX - 1, in our own process.

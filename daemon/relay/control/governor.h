@@ -1,9 +1,11 @@
 // Keeps the cost of our hooks and of GPU tracing in one target within the budget.
 // Pure: time comes from the caller. What it takes away, in this order:
+//
 //   detail of the hooks (abi::Thinning), a step at a time
 //   windows of GPU tracing: they are held back until the budget has recovered
 //
 // Where neither is enough it says so: step_share.h can record fewer steps.
+//
 // Cost comes in bursts: imports, windows of tracing. So it is judged by a balance: the
 // budget flows in with time, all cost flows out, and what is not used is kept for up to
 // kCreditNs. A job begins with that much.
@@ -23,9 +25,8 @@
 // A watch of an attached job may be over after seconds. So nothing is kept when it
 // begins, but it has its first window whole, as dear as two thirds of the credit. As
 // the first look at each line takes longer, no detail goes before hooks have used
-// kColdNs worth. For kEarlyNs they are looked at after kEarlyWindowNs each, and then
-// have kEarlyNs worth. When no detail is left hooks of any job have kColdNs worth at
-// least.
+// kColdNs worth. For kEarlyNs they are looked at after kEarlyWindowNs each, then have
+// kEarlyNs worth. When no detail is left hooks of any job have kColdNs worth at least.
 //
 // At the least detail launches are recorded in windows of tracing alone. So updates
 // between which there was tracing say nothing about the others, and are no part of a
@@ -113,8 +114,7 @@ class Governor {
   double balance_ns_ = 0;
   double hooks_balance_ns_ = 0;   // of their part
   double detail_balance_ns_ = 0;  // the same, but nothing is forgiven
-  double recent_hooks_ns_ = 0;  // what counts fades within kCreditNs
-  double recent_gpu_ns_ = 0;
+  double recent_hooks_ns_ = 0, recent_gpu_ns_ = 0;  // fade within kCreditNs
   double gpu_since_release_ns_ = 0;
   double release_at_ns_ = 0;  // balance at which a hold ends
 
@@ -123,7 +123,7 @@ class Governor {
   uint32_t highest_ = 0;
   int calm_ = 0;
   LeastDetail least_;
-  FirstSteps first_steps_;  // of a watch
+  FirstSteps first_steps_;     // of a watch
   bool window_ended_ = false;  // the first one
 };
 

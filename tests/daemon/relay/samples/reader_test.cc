@@ -51,7 +51,7 @@ constexpr size_t kPiecesOfCopy = 20;  // of kQuick by 3.8 to 3.10
 // Many more in the slow tier, and by hand: LULL_LOOKS=100000.
 int Looks() {
   const char* wanted = getenv("LULL_LOOKS");
-  return wanted != nullptr ? atoi(wanted) : 2000;
+  return wanted != nullptr ? atoi(wanted) : 3000;
 }
 
 std::string Text(const Frames& frames) {
