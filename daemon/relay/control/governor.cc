@@ -136,6 +136,8 @@ void Governor::Pay(uint64_t elapsed_ns, double hooks_ns, double gpu_ns) {
   }
   bool nothing_else =
       verdict_.thinning == abi::kThinLaunches || keep_detail_ || GpuIsLargerPart();
+  // Of a watch no detail goes for what hooks do not owe.
+  nothing_else |= attached_ && !early_ && detail_balance_ns_ >= 0;
   if (balance_ns_ >= 0 || gpu_since_release_ns_ == 0 || !nothing_else) return;
   const bool first = attached_ && !window_ended_;
   if (first && balance_ns_ > -credit * kKeptForTracing) return;

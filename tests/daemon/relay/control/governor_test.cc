@@ -143,6 +143,17 @@ TEST(Governor, AWatchOfSecondsHasAWindowAndThenWhatItsBudgetAllows) {
   EXPECT_EQ(target.RunFor(6000, 0.5), Governor::Verdict());
 }
 
+TEST(Governor, AnOldWatchWhoseHooksOweNothingHoldsItsWindows) {
+  Governor governor(1.0, 0.8);
+  governor.BeginWatch();
+  Target target(&governor);
+  governor.WindowEnded();
+  target.RunWindows(3000, 0.75, 10, 1, 20);  // 1.25 % in all
+  EXPECT_EQ(governor.highest(), 0u);
+  EXPECT_LE(target.CostPercent(), 1.02);
+  EXPECT_GE(target.GpuPercent(), 0.2);
+}
+
 TEST(Governor, TheFirstWindowOfAWatchTakesNoMoreThanTwoThirdsOfTheCredit) {
   Governor governor(1.0);
   governor.BeginWatch();
